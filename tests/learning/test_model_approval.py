@@ -14,7 +14,13 @@ from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.errors import Conflict, NotFound
 from vettance.ids import IdSource
-from vettance.learning.change_models import enter_model, find_setting, roll_back
+from vettance.learning.change_models import (
+    enter_model,
+    find_setting,
+    request_training,
+    roll_back,
+    save_failure,
+)
 from vettance.learning.model_change import ChangeState, ModelChange, ProposedChange, change_of
 from vettance.learning.model_change_sql import select_changes
 from vettance.learning.steer_models import OPEN_MAX, ModelSteering
@@ -154,3 +160,22 @@ async def test_a_training_leaves_what_people_set_meanwhile(store: Store) -> None
     await steps(store, "ana").change(ModelChange(mode=ModelMode.OFF))
     await enter_model(store, seen, trained(), IdSource(), 10)
     assert (await find_setting(store, TENANT.id)).mode is ModelMode.OFF
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+async def test_a_training_that_was_asked_for_meanwhile_is_still_to_be_done(
+    store: Store, *, is_made: bool
+) -> None:
+    async def end(seen: ModelSetting) -> None:
+        if is_made:
+            await enter_model(store, seen, trained(), IdSource(), 10)
+        else:
+            await save_failure(store, seen, "too few")
+
+    began = await find_setting(store, TENANT.id)
+    await request_training(store, TENANT.id)
+    await end(began)
+    asked = await find_setting(store, TENANT.id)
+    assert asked.wanted
+    await end(asked)
+    assert not (await find_setting(store, TENANT.id)).wanted

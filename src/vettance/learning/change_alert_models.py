@@ -58,17 +58,36 @@ def _with_champion(known: AlertModelSetting, version: int) -> AlertModelSetting:
     return msgspec.structs.replace(known, champion=version, previous=known.champion)
 
 
+def after_alert_training(
+    known: AlertModelSetting,
+    setting: AlertModelSetting,
+    trained_matches: int,
+    now_ms: int,
+    failure: str | None = None,
+) -> AlertModelSetting:
+    """Note a training that began with `setting`. One that was asked for meanwhile is still to be done."""
+    return msgspec.structs.replace(
+        known,
+        wanted=known.wanted and not setting.wanted,
+        failure=failure,
+        trained_matches=trained_matches,
+        trained_at_ms=now_ms,
+    )
+
+
 async def enter_alert_model(
-    store: Store, tenant: str, made: dict[str, Any], trained_matches: int, now_ms: int
+    store: Store, setting: AlertModelSetting, made: dict[str, Any], trained_matches: int, now_ms: int
 ) -> int:
-    """Store a trained model, have it order the alerts where it is better, and return its version."""
+    """Store a trained model, have it order the alerts where it is better, and return its version.
+
+    `setting` is as it was when the training began.
+    """
+    tenant = setting.tenant
     for _ in range(TRIES):
         rows = await store.read(alert_sql.select_alert_models(tenant))
         version = rows[0][0] + 1 if rows else 1
         known = await find_alert_setting(store, tenant)
-        after = msgspec.structs.replace(
-            known, wanted=False, failure=None, trained_matches=trained_matches, trained_at_ms=now_ms
-        )
+        after = after_alert_training(known, setting, trained_matches, now_ms)
         if made["isBetter"]:
             after = _with_champion(after, version)
         members = {"version": version, **made["card"]}

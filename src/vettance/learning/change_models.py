@@ -1,7 +1,7 @@
 """The steps that change a tenant's models: each in one commit, seen by every process within seconds."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -31,16 +31,28 @@ async def find_setting(store: Store, tenant: str) -> ModelSetting:
 
 
 async def save_failure(store: Store, setting: ModelSetting, failure: str) -> None:
-    """Note why a training gave no model, and when it was; what people have set meanwhile stays."""
-    await _save_of_training(store, setting, failure=failure, wanted=False)
+    """Note why a training gave no model, and when it was; what people have set meanwhile stays.
+
+    `setting` is as it was when the training began, see `_after_training`.
+    """
+    await _change(store, setting.tenant, lambda known: _after_training(known, setting, failure))
 
 
-async def _save_of_training(store: Store, setting: ModelSetting, **changes: Any) -> ModelSetting:
+def _after_training(known: ModelSetting, setting: ModelSetting, failure: str | None) -> ModelSetting:
+    """Note a training that began with `setting`. One that was asked for meanwhile is still to be done."""
+    return msgspec.structs.replace(
+        known,
+        wanted=known.wanted and not setting.wanted,
+        failure=failure,
+        trained_frauds=setting.trained_frauds,
+        trained_at_ms=setting.trained_at_ms,
+    )
+
+
+async def _change(store: Store, tenant: str, change: Callable[[ModelSetting], ModelSetting]) -> ModelSetting:
     for _ in range(TRIES):
-        known = await find_setting(store, setting.tenant)
-        changed = msgspec.structs.replace(
-            known, trained_frauds=setting.trained_frauds, trained_at_ms=setting.trained_at_ms, **changes
-        )
+        known = await find_setting(store, tenant)
+        changed = change(known)
         with contextlib.suppress(Lost):
             await store.write(*sql.demand_setting(known), sql.save_setting(changed))
             return changed
@@ -52,7 +64,8 @@ async def enter_model(
 ) -> int:
     """Store a trained model, and put it in service where it is better; returns its version.
 
-    The features of `setting` are those that it was trained with, whatever is in force by now.
+    `setting` is as it was when the training began; its features are those that it was trained with, whatever
+    is in force by now.
 
     Where the tenant's rules need approval, an active model is replaced only once somebody approves: until
     then the new one is proposed. What people have set since `setting` was read stays.
@@ -62,13 +75,7 @@ async def enter_model(
         rows = await store.read(sql.select_models(tenant))
         version = rows[0][0] + 1 if rows else 1
         known = await find_setting(store, tenant)
-        after = msgspec.structs.replace(
-            known,
-            wanted=setting.wanted,
-            failure=None,
-            trained_frauds=setting.trained_frauds,
-            trained_at_ms=setting.trained_at_ms,
-        )
+        after = _after_training(known, setting, failure=None)
         demand, needs_approval = await find_approval(store, tenant)
         proposed: list[Statement] = []
         if made["isBetter"] and known.mode is ModelMode.ACTIVE and needs_approval:
@@ -124,7 +131,7 @@ async def find_approval(store: Store, tenant: str) -> tuple[Statement, bool]:
 
 async def request_training(store: Store, tenant: str) -> ModelSetting:
     """Ask for a training; the process that leads begins it within seconds."""
-    return await _save_of_training(store, await find_setting(store, tenant), wanted=True)
+    return await _change(store, tenant, lambda known: msgspec.structs.replace(known, wanted=True))
 
 
 async def roll_back(store: Store, tenant: str, now_ms: int) -> ModelSetting:

@@ -24,7 +24,11 @@ from vettance.learning.alert_values import (
     priority_of,
     values_of,
 )
-from vettance.learning.change_alert_models import change_alert_setting, enter_alert_model
+from vettance.learning.change_alert_models import (
+    after_alert_training,
+    change_alert_setting,
+    enter_alert_model,
+)
 from vettance.learning.run_training import is_due, run_training
 from vettance.learning.training_process import ALERTS
 from vettance.learning.training_rows import says_too_few
@@ -99,7 +103,7 @@ class AlertOrderKeeper:
     async def _train(self, tenant: str, setting: AlertModelSetting, matches: int) -> None:
         if not self._can_train():
             if setting.wanted:
-                await self._fail(tenant, matches, "vettance[learning] is not installed")
+                await self._fail(setting, matches, "vettance[learning] is not installed")
             return
         order = {"tenant": tenant, "features": "", "champion": setting.champion, "kind": ALERTS}
         said = await run_training(self._data, order)
@@ -107,18 +111,18 @@ class AlertOrderKeeper:
             failure = str(said["error"])
             self._meters.trained("too_few_labels" if says_too_few(failure) else "failed")
             _log.warning("alert_model_not_trained", tenant=tenant, reason=failure)
-            await self._fail(tenant, matches, failure)
+            await self._fail(setting, matches, failure)
             return
-        version = await enter_alert_model(self._store, tenant, said, matches, self._now_ms())
+        version = await enter_alert_model(self._store, setting, said, matches, self._now_ms())
         self._meters.trained("better" if said["isBetter"] else "not_better")
         _log.info("alert_model_trained", tenant=tenant, version=version, promoted=said["isBetter"])
 
-    async def _fail(self, tenant: str, matches: int, failure: str) -> None:
-        trained = {"trained_matches": matches, "trained_at_ms": self._now_ms()}
+    async def _fail(self, setting: AlertModelSetting, matches: int, failure: str) -> None:
+        now_ms = self._now_ms()
         await change_alert_setting(
             self._store,
-            tenant,
-            lambda known: msgspec.structs.replace(known, wanted=False, failure=failure, **trained),
+            setting.tenant,
+            lambda known: after_alert_training(known, setting, matches, now_ms, failure),
         )
 
     async def order_all(self) -> None:

@@ -125,13 +125,12 @@ class ModelKeeper:
         await self._growth.grow(tenant)
         setting = await find_setting(self._store, tenant)
         order = {"tenant": tenant, "features": setting.features, "champion": setting.champion}
-        said = await run_training(self._data, order)
+        # Labels that come meanwhile are for the next one.
         frauds = self._frauds.get(tenant, 0)
-        # What people have set meanwhile stays, but the model is made from the features of its training.
+        said = await run_training(self._data, order)
         current = msgspec.structs.replace(
-            await find_setting(self._store, tenant),
+            setting,
             features=str(said.get("features", setting.features)),
-            wanted=False,
             trained_frauds=frauds,
             trained_at_ms=self._now_ms(),
         )
