@@ -12,6 +12,8 @@ from vettance.ids import IdSource
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.lists.entry import EntryType, ListBook, ListEntry, ListType
+from vettance.redis_link.announcements import Announcements
+from vettance.redis_link.redis_connection import RedisConnection
 from vettance.server.change_feed import BATCH_MAX, ChangeFeed
 from vettance.tenants.sql import AREA as KEYS
 from vettance.tenants.sql import note_change
@@ -187,3 +189,24 @@ async def test_an_entry_that_cannot_be_read_keeps_no_other_of_its_batch_from_it(
         now_s[0] = 10
         await feed.look()
         assert len(books["ten_a"]) == 5
+
+
+async def test_what_a_request_could_not_take_in_the_next_one_takes_in(tmp_path: Path) -> None:
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        mirrors = Mirrors(store)
+        await mirrors.refresher.start()
+        announced = Announcements(
+            RedisConnection("redis://127.0.0.1:1"), "c"
+        )  # Only what a charge told is asked.
+        freshen = mirrors.refresher.freshener(announced)
+        assert freshen is not None
+        mirrors.failing["ten_a"] = StoreDown("away")
+        await store.write(note_change(KEYS, "ten_a", "k", 1))
+        announced.newest["ten_a"] = 1
+        await freshen("ten_a")  # The request goes on all the same.
+        assert mirrors.read == []
+        mirrors.failing.clear()
+        await freshen("ten_a")
+        await freshen("ten_a")
+        assert mirrors.read == [("ten_a", "k")]

@@ -10,6 +10,7 @@ from typing import Final
 
 from vettance.db.engine import Store, StoreDown
 from vettance.fairness.isolation import Isolation
+from vettance.fairness.share_look import SharedLook
 from vettance.redis_link.announcements import Announcements
 from vettance.telemetry.logs import logger
 from vettance.tenants import sql
@@ -55,8 +56,7 @@ class ChangeFeed:
         # (area, tenant, subject), in the order of the changes; a dict because there is no ordered set.
         self._due: dict[tuple[str, str, str], None] = {}
         self._isolation = Isolation("configuration", now_s)
-        self._turn = asyncio.Lock()
-        self._asked = self._done = 0
+        self._shared = SharedLook(self._look)
         self._fault: str | None = None
         self._looked_s: float | None = None
 
@@ -76,14 +76,7 @@ class ChangeFeed:
 
         Calls that wait for each other share one look. Raises what `look` does.
         """
-        self._asked += 1
-        asked = self._asked
-        async with self._turn:
-            if self._done >= asked:
-                return
-            covered = self._asked
-            await self._look()
-            self._done = covered
+        await self._shared.ask()
 
     def freshener(self, changes: Announcements | None) -> Callable[[str], Awaitable[None]] | None:
         """Return what takes in what other processes announced for a tenant; None where there are none."""
@@ -99,7 +92,7 @@ class ChangeFeed:
 
     async def look(self) -> None:
         """Apply every change noted since the last look; see `_look`."""
-        async with self._turn:
+        async with self._shared.turn:
             await self._look()
 
     async def _look(self) -> None:

@@ -11,6 +11,7 @@ from vettance import clock
 from vettance.db.engine import Row, Store, StoreDown, still_asked
 from vettance.events.browser_session import BATCH_MS, SessionIndex, counts_since, merge
 from vettance.fairness.isolation import Isolation
+from vettance.fairness.share_look import SharedLook
 from vettance.fairness.skipped_rows import Skipped
 from vettance.redis_link.announcements import Announcements
 from vettance.redis_link.down import StateDown
@@ -46,9 +47,7 @@ class SessionSync:
         self._book = book
         self._now_ms = now_ms
         self._seen = 0
-        self._turn = asyncio.Lock()
-        self._asked = 0
-        self._done = 0
+        self._shared = SharedLook(self._look)
         #: Where processes tell each other of batches; None in a process that is alone.
         self.announcements = announcements
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
@@ -69,22 +68,18 @@ class SessionSync:
 
     async def catch_up(self) -> None:
         """Note every batch stored before this call. Calls that wait for each other share one look."""
-        self._asked += 1
-        asked = self._asked
-        async with self._turn:
-            if self._done >= asked:
-                return
-            covered = self._asked
-            since_ms = counts_since(self._now_ms())
-            while rows := await self._store.read(sql.select_batches(self._seen, since_ms, _CHUNK)):
-                for row in rows:
-                    self._note(sql.batch_of(row))
-                self._seen = rows[-1][0]
-            self._done = covered
+        await self._shared.ask()
+
+    async def _look(self) -> None:
+        since_ms = counts_since(self._now_ms())
+        while rows := await self._store.read(sql.select_batches(self._seen, since_ms, _CHUNK)):
+            for row in rows:
+                self._note(sql.batch_of(row))
+            self._seen = rows[-1][0]
 
     async def begin_again(self, tenant: str) -> None:
         """Note the batches of a tenant anew, which are not what they were. Raises `StoreDown`."""
-        async with self._turn:
+        async with self._shared.turn:
             self._book.drop(tenant)
             after, since_ms = 0, counts_since(self._now_ms())
             while rows := await self._store.read(sql.select_batches(after, since_ms, _CHUNK)):
