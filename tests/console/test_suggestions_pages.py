@@ -51,7 +51,7 @@ def test_a_calibration_is_ordered_by_a_share_and_read_by_those_who_read_rules(
 ) -> None:
     refused = editor.submit(PATH, PATH, kind="calibration", hold="150")
     assert refused.status == 422
-    assert "hold: must be above 0 and below 1" in refused.words, refused.words[300:1500]
+    assert "Must be above 0 and below 1" in refused.words, refused.words[300:1500]
     made = editor.submit(PATH, PATH, kind="calibration", hold="1")
     assert made.status == 303, made.words
     page = made.location.partition("&")[0]

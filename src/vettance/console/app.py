@@ -33,6 +33,7 @@ from vettance.console.page_table import PageTable
 from vettance.console.parts import ConsoleParts
 from vettance.console.rendering import render, zipped
 from vettance.console.reveal_page import revealed_until
+from vettance.console.shown_again import ShownAgain, refilled, shown_again
 from vettance.console.shown_values import ValueFormatter, locale_of
 from vettance.db.engine import StoreDown
 from vettance.errors import (
@@ -60,6 +61,8 @@ _VARY: Final = (b"vary", b"accept-encoding, cookie, hx-request")
 _IMMUTABLE: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 #: Pages at work at one time. People wait for seconds rather than have decisions wait for them.
 _AT_WORK_MAX: Final = 64
+#: Statuses of pages that say themselves why their form was refused.
+_REFUSED: Final = (400, 409, 422)
 _LANGUAGE_CHARS_MAX: Final = 200
 #: Fields of forms that the audit log does not need, or must not know.
 _NOT_TOLD: Final = frozenset({"csrf", "tenant", "next", "old", "new", "again", "password", "code"})
@@ -134,7 +137,7 @@ class Console:
             cookie=guard.read_cookie(headers, is_https=secure),
         )
 
-    async def _answer(self, scope: Message, receive: Receive, visit: Visit) -> PageAnswer:
+    async def _answer(self, scope: Message, receive: Receive, visit: Visit) -> PageAnswer | ShownAgain:
         """Go through the checks and have the page answer."""
         raw_path: bytes = scope["raw_path"]
         if raw_path == _ROOT:
@@ -157,9 +160,19 @@ class Console:
             await self._take_form(receive, visit, begins_session=page.begins_session)
         if page.roles != ANYBODY and not visit.may(*page.roles):
             return forbidden_view(page.roles)
-        if visit.method == "POST" and page.roles != ANYBODY:
-            return await self._change(page, visit)
-        return await page.handler(visit)
+        return await self._answer_of(page, visit)
+
+    async def _answer_of(self, page: ConsolePage, visit: Visit) -> PageAnswer | ShownAgain:
+        """Have a page answer; one whose form is refused is shown again with what was typed."""
+        if page.roles == ANYBODY:
+            return await page.handler(visit)
+        try:
+            return await (self._change(page, visit) if visit.method == "POST" else page.handler(visit))
+        except Refusal as refused:
+            shown = await shown_again(visit, refused, self._pages)
+            if shown is None:
+                raise
+            return shown
 
     def _roles_at(self, path: str) -> frozenset[Role] | None:
         """Return who may read the page at a path; None where there is none."""
@@ -229,8 +242,12 @@ class Console:
             error = InternalError(visit.request_id)
         return error_view(error)
 
-    async def _content(self, answer: PageAnswer, visit: Visit) -> tuple[int, bytes, list[Header]]:
+    async def _content(
+        self, answer: PageAnswer | ShownAgain, visit: Visit
+    ) -> tuple[int, bytes, list[Header]]:
         """Put an answer into bytes."""
+        if isinstance(answer, ShownAgain):
+            return answer.status, answer.content, [_HTML]
         if isinstance(answer, Redirect):
             return 303, b"", _encoded((("location", answer.to), *answer.headers))
         if isinstance(answer, Download):
@@ -247,7 +264,9 @@ class Console:
 
     async def _render(self, answer: View, visit: Visit) -> bytes:
         values = page_values(answer, visit, self._pages)
-        return await render(answer.template, values, values["language"])
+        content = await render(answer.template, values, values["language"])
+        is_form = visit.method == "POST" and answer.status in _REFUSED and answer.template != "error.html"
+        return refilled(visit, content) if is_form else content
 
 
 class ForeignForm(Refusal):

@@ -1,11 +1,16 @@
 """The audit log: who changed, revealed or exported what, and whether the log is as it was written."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from vettance.audit.chain import KeptEntry
 from vettance.audit.read_log import described, entries_of, find_fault, newest_of
+from vettance.console.action_words import WORDS, action_in_words
 from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, url_of
+from vettance.console.refusal_words import member_words
+from vettance.console.review_forms import names_of
 from vettance.console.words import Words
+from vettance.ids import is_id
 from vettance.wire.payload import encode
 
 PATH: Final = "/console/audit"
@@ -14,6 +19,15 @@ _SHOWN: Final = 50
 _LOOKED_AT_MAX: Final = 5_000
 _STEP: Final = 500
 _END: Final = 2**62
+#: What an entry holds, and what that is called.
+_SIDES: Final = (("before", Words("Before")), ("after", Words("After")))
+_ONE_SIDE: Final = (("after", Words("Details")),)
+#: Where the records that entries are about have their pages, by the prefix of their ids.
+_RECORDS: Final = {
+    "evt": "/console/decisions/",
+    "cas": "/console/aml/cases/",
+    "scr": "/console/aml/screenings/",
+}
 
 
 async def audit(visit: Visit) -> PageAnswer:
@@ -21,11 +35,13 @@ async def audit(visit: Visit) -> PageAnswer:
     actor, action = visit.query.get("actor"), visit.query.get("action")
     before = visit.query.get("before")
     place = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else _END
+    names = await names_of(visit)
     found, following = await _matching(visit, actor.casefold(), action.casefold(), place)
     filters = {"actor": actor, "action": action}
     values = {
-        "entries": [_shown(one) for one in found],
+        "entries": [_shown(one, names) for one in found],
         **filters,
+        "actions": sorted(set(WORDS.values())),
         "fault": "",
         "page": {
             "words": visit.show.count(len(found), "entry"),
@@ -41,7 +57,7 @@ async def verify(visit: Visit) -> PageAnswer:
     fault = await find_fault(visit.parts.store, visit.tenant.id)
     if fault is None:
         return visit.redirect(PATH, notice="verified")
-    values = {"entries": [], "actor": "", "action": "", "fault": fault, "page": {"words": ""}}
+    values = {"entries": [], "actor": "", "action": "", "actions": [], "fault": fault, "page": {"words": ""}}
     return View("audit.html", values, title=Words("Audit log"))
 
 
@@ -59,7 +75,10 @@ async def _matching(visit: Visit, actor: str, action: str, before: int) -> tuple
         for one in rows:
             before = one.seq
             named = one.parts["actor"].text if "actor" in one.parts else ""
-            if actor in named.casefold() and action in one.action.casefold():
+            if (
+                actor in named.casefold()
+                and action in f"{action_in_words(one.action)}\n{one.action}".casefold()
+            ):
                 found.append(one)
                 if len(found) == _SHOWN:
                     return found, before
@@ -68,12 +87,29 @@ async def _matching(visit: Visit, actor: str, action: str, before: int) -> tuple
     return found, before
 
 
-def _shown(one: KeptEntry) -> dict[str, Any]:
+def _shown(one: KeptEntry, names: Mapping[str, str]) -> dict[str, Any]:
     told = described(one)
-    return {**told, "details": [(name, _text(told[name])) for name in ("before", "after") if told[name]]}
+    subject, sides = told["subject"], _SIDES if told["before"] else _ONE_SIDE
+    root = next((path for prefix, path in _RECORDS.items() if is_id(subject, prefix)), "")
+    return {
+        **told,
+        "who": names.get(told["actor"], ""),
+        "words": action_in_words(one.action),
+        "url": root + subject if root else "",
+        "details": [(title, _members(told[name])) for name, title in sides if told[name]],
+    }
+
+
+def _members(value: Any) -> list[tuple[str, str]]:
+    """Return the members of what an entry holds, each by its name; a text has no name."""
+    if isinstance(value, dict):
+        return [(member_words(str(name)), _text(one)) for name, one in value.items()]
+    return [("", _text(value))]
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
     return value if isinstance(value, str) else encode(value).decode()
 
 

@@ -22,7 +22,7 @@ from vettance.console.rule_place import AML, EDITORS, FRAUD, RULE_READERS, RuleP
 from vettance.console.rules_page import rules_in
 from vettance.console.svg_charts import ChartPoint, time_series
 from vettance.console.words import Words
-from vettance.errors import Refusal
+from vettance.errors import NotFound, Refusal
 from vettance.rules.difference import change_lines, diff
 from vettance.wire.numbers import is_decimal
 from vettance.wire.payload import timestamp
@@ -38,7 +38,6 @@ _SPANS: Final = (
     ("90", Words("the last 90 days")),
     ("", Words("all time")),
 )
-_SAID: Final = (400, 404, 409, 422)
 #: The groups of events in results, and the answers that are counted, by the kind of rules.
 _GROUPS: Final = {
     "fraud": {
@@ -124,7 +123,7 @@ class BacktestPages:
         try:
             made = await visit.ask("POST", self._place.backtests, body=body)
         except Refusal as refused:
-            if refused.status not in _SAID:
+            if refused.status != NotFound.status:  # There is no such version.
                 raise
             return await self._newest(visit, refused)
         return visit.redirect(f"{self._path}/{made['backtestId']}", notice="backtest-ordered")

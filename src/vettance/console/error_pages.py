@@ -70,6 +70,11 @@ def _words_of(refusal: Refusal) -> _ErrorWords:
     return _ErrorWords(status, _TITLES.get(status, Words("This did not work")), _ADVICE.get(status, ""))
 
 
+def status_of(refusal: Refusal) -> int:
+    """Return the status of the page of a refusal."""
+    return _words_of(refusal).status
+
+
 def error_view(refusal: Refusal) -> View:
     """Return the page of a refusal."""
     said = _words_of(refusal)

@@ -52,7 +52,9 @@ class FormFields:
     def parse(cls, raw: bytes) -> "FormFields":
         """Read URL-encoded fields. Raises `ValueError` when there are too many, or they are no UTF-8 text."""
         text = raw.decode("ascii")
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_FIELDS_MAX)
+        sent = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_FIELDS_MAX)
+        # Browsers send each line break as two characters, and count it as one against `maxlength`.
+        pairs = [(name, value.replace("\r\n", "\n")) for name, value in sent]
         if any("\x00" in name or "\x00" in value for name, value in pairs):
             raise ValueError("a field holds a NUL character")
         return cls(pairs)

@@ -4,49 +4,62 @@ from typing import Any, Final
 
 from vettance.aml.screening import sql as screening_sql
 from vettance.console.page import QUEUE_READERS, WORKERS, ConsolePage, Download, PageAnswer, View, Visit
+from vettance.console.screening_words import (
+    CLASSIFICATIONS,
+    COMPONENTS,
+    TYPES,
+    component_text,
+    fact_of_match,
+    fact_of_screening,
+    list_title,
+    outcome_in_words,
+    subject_in_words,
+)
 from vettance.console.words import Words
-from vettance.errors import Conflict, Refusal
 from vettance.wire.payload import decode, encode
 
 DESK: Final = "/console/aml/screen"
 PATH: Final = "/console/aml/screenings/{id}"
-_TYPES: Final = (("INDIVIDUAL", Words("Person")), ("ORGANIZATION", Words("Organisation")))
 _FIELDS: Final = ("inputName", "inputDob", "inputNationality", "entityType", "externalId")
 _RECENT: Final = 20
-#: What the components of a score are called.
-COMPONENTS: Final = {
-    "name": Words("Name"),
-    "birthDate": Words("Date of birth"),
-    "dob": Words("Date of birth"),
-    "country": Words("Country"),
-    "nationality": Words("Nationality"),
-    "document": Words("Document"),
-    "type": Words("Person or organisation"),
-}
 
 
 async def desk(visit: Visit) -> PageAnswer:
     """GET /console/aml/screen."""
-    return await _desk(visit)
+    rows = await visit.parts.store.read(screening_sql.select_recent(visit.tenant.id, _RECENT))
+    values = {
+        "types": TYPES,
+        "recent": [
+            {"id": row[0], "outcome": outcome_in_words(row[1]), "at": row[2], "name": _name_of(row[3])}
+            for row in rows
+        ],
+        "may_work": visit.may(*WORKERS),
+    }
+    return View("screen.html", values, title=Words("Screening"))
 
 
 async def screen(visit: Visit) -> PageAnswer:
     """POST /console/aml/screen."""
     body: dict[str, Any] = {name: visit.form.get(name) for name in _FIELDS if visit.form.get(name)}
-    try:
-        found = await visit.ask("POST", "/api/v1/aml/screen", body=body)
-    except Refusal as refused:
-        if refused.status not in (400, 422):
-            raise
-        return await _desk(
-            visit, {name: str(text) for name, text in refused.details.items()}, refused.message
-        )
+    found = await visit.ask("POST", "/api/v1/aml/screen", body=body)
     return visit.redirect(f"/console/aml/screenings/{found['id']}")
 
 
 async def screening(visit: Visit) -> PageAnswer:
     """GET /console/aml/screenings/{id}."""
-    return await _screening(visit)
+    found = await visit.ask("GET", f"/api/v1/aml/screenings/{visit.path['id']}")
+    rows = await visit.parts.store.read(screening_sql.select_screening(visit.tenant.id, visit.path["id"]))
+    values = {
+        "found": found,
+        "outcome": outcome_in_words(found["decision"]),
+        "lists": [(list_title(name), version) for name, version in found["listVersions"].items()],
+        "fact": fact_of_screening(found["decidingFact"]) if found.get("decidingFact") else "",
+        "subject": subject_in_words(decode(rows[0][0])) if rows else [],
+        "matches": [_match(one, found.get("groups", [])) for one in found["matches"]],
+        "traces": [one | {"list": list_title(one["source"])} for one in found.get("clearedByFacts", [])],
+        "may_work": visit.may(*WORKERS),
+    }
+    return View("screening.html", values, title=Words("Screening"))
 
 
 async def dismiss(visit: Visit) -> PageAnswer:
@@ -57,10 +70,7 @@ async def dismiss(visit: Visit) -> PageAnswer:
         "officer": visit.signed.actor,
     }
     given = {name: value for name, value in body.items() if value is not None}
-    try:
-        await visit.ask("POST", f"/api/v1/aml/screenings/{visit.path['id']}/dismiss", body=given)
-    except Conflict as refused:
-        return await _screening(visit, refused.message)
+    await visit.ask("POST", f"/api/v1/aml/screenings/{visit.path['id']}/dismiss", body=given)
     return visit.redirect(f"/console/aml/screenings/{visit.path['id']}", notice="dismissed")
 
 
@@ -68,34 +78,6 @@ async def export(visit: Visit) -> PageAnswer:
     """POST /console/aml/screenings/{id}/export."""
     found = await visit.ask("GET", f"/api/v1/aml/screenings/{visit.path['id']}")
     return Download(encode(found), "application/json", f"{visit.path['id']}.json")
-
-
-async def _desk(visit: Visit, faults: dict[str, str] | None = None, message: str = "") -> View:
-    rows = await visit.parts.store.read(screening_sql.select_recent(visit.tenant.id, _RECENT))
-    values = {
-        "types": _TYPES,
-        "typed": {name: visit.form.get(name) for name in _FIELDS},
-        "faults": faults or {},
-        "message": message,
-        "recent": [
-            {"id": row[0], "decision": row[1], "at": row[2], "name": _name_of(row[3])} for row in rows
-        ],
-        "may_work": visit.may(*WORKERS),
-    }
-    return View("screen.html", values, title=Words("Screening"), status=422 if faults or message else 200)
-
-
-async def _screening(visit: Visit, warning: str = "") -> View:
-    found = await visit.ask("GET", f"/api/v1/aml/screenings/{visit.path['id']}")
-    rows = await visit.parts.store.read(screening_sql.select_screening(visit.tenant.id, visit.path["id"]))
-    values = {
-        "found": found,
-        "subject": _subject(rows[0][0]) if rows else [],
-        "matches": [_match(one, found.get("groups", [])) for one in found["matches"]],
-        "warning": warning,
-        "may_work": visit.may(*WORKERS),
-    }
-    return View("screening.html", values, title=Words("Screening"), status=409 if warning else 200)
 
 
 def _match(one: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
@@ -108,28 +90,24 @@ def _match(one: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
             "share": breakdown.get(name),
             "percent": round(100 * breakdown[name]) if name in breakdown else None,
             "points": points.get(name),
-            "words": words.get(name, ""),
+            "words": component_text(name, words.get(name, "")),
         }
         for name in dict.fromkeys((*breakdown, *words))
     ]
     same: dict[str, Any] = next((group for group in groups if group["group"] == one.get("group")), {})
-    also_on = [source for source in same.get("sources", ()) if source != one["source"]]
-    return {**one, "parts": parts, "alsoOn": also_on}
-
-
-def _subject(sent: bytes) -> list[tuple[str, str]]:
-    body = decode(sent)
-    return [(name, _text(value)) for name, value in body.items() if value not in (None, "", [], {})]
+    also_on = [list_title(source) for source in same.get("sources", ()) if source != one["source"]]
+    return {
+        **one,
+        "parts": parts,
+        "alsoOn": also_on,
+        "list": one.get("listName") or list_title(one["source"]),
+        "strength": CLASSIFICATIONS.get(one["classification"], one["classification"]),
+        "fact": fact_of_match(one["decidingFact"], one["score"]) if one.get("decidingFact") else "",
+    }
 
 
 def _name_of(sent: bytes) -> str:
     return str(decode(sent).get("inputName") or "")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_text, value))
-    return encode(value).decode() if isinstance(value, dict) else str(value)
 
 
 PAGES: Final = (

@@ -5,11 +5,10 @@ from typing import Any, Final
 
 from vettance.backtests.sql import job_of, select_newest
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit
-from vettance.console.refusal_words import refusal_words
 from vettance.console.rule_place import EDITORS, FRAUD, RULE_READERS
 from vettance.console.svg_charts import Curve, curve_chart
 from vettance.console.words import Words
-from vettance.errors import NotFound, Refusal
+from vettance.errors import NotFound
 from vettance.rules.changed_document import with_changes
 from vettance.suggestions.suggestion_draft import EVERYTHING, changes_of
 from vettance.suggestions.suggestion_order import SUGGESTION_PREFIX
@@ -30,10 +29,6 @@ _KINDS: Final = {
 
 async def suggestions(visit: Visit) -> PageAnswer:
     """GET /console/rules/suggestions."""
-    return await _page(visit)
-
-
-async def _page(visit: Visit, refused: Refusal | None = None) -> View:
     rows = await visit.parts.store.read(select_newest(visit.tenant.id, SUGGESTION_PREFIX, _EARLIER))
     jobs = [job_of(row) for row in rows]
     chosen = visit.query.get("id") or (jobs[0].id if jobs else "")
@@ -44,16 +39,12 @@ async def _page(visit: Visit, refused: Refusal | None = None) -> View:
         "jobs": jobs,
         "kinds": _KINDS,
         "version": active["version"],
-        "rule_id": visit.form.get("rule_id"),
-        "hold": visit.form.get("hold"),
         "curves": _curves(one["result"]) if one and one["result"] else [],
-        "message": refusal_words(refused),
         "may_write": visit.may(*EDITORS),
         "place": FRAUD,
         "under_way": one is not None and one["state"] in ("queued", "running"),
     }
-    status = refused.status if refused is not None else 200
-    return View("suggestions.html", values, title=Words("Suggestions"), status=status)
+    return View("suggestions.html", values, title=Words("Suggestions"))
 
 
 def _curves(result: Any) -> list[Any]:
@@ -80,7 +71,7 @@ def _curves(result: Any) -> list[Any]:
 
 
 async def order(visit: Visit) -> PageAnswer:
-    """POST /console/rules/suggestions: order one; what is refused is said on the page."""
+    """POST /console/rules/suggestions: order one."""
     form = visit.form
     body: dict[str, Any] = {"kind": form.get("kind")}
     if body["kind"] == "threshold":
@@ -95,12 +86,7 @@ async def order(visit: Visit) -> PageAnswer:
     for name in ("from", "to"):
         if form.get(name):
             body[name] = form.get(name)
-    try:
-        made = await visit.ask("POST", _API, body=body)
-    except Refusal as refused:
-        if refused.status not in (400, 409, 422):
-            raise
-        return await _page(visit, refused)
+    made = await visit.ask("POST", _API, body=body)
     return visit.redirect(f"{PATH}?id={made['suggestionId']}", notice="suggestion-ordered")
 
 
