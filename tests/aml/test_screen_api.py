@@ -301,6 +301,7 @@ def test_the_profile_moves_the_bound(clerk: Caller) -> None:
         ({"inputDob": "11/10/1969"}, "inputDob"),
         ({"inputDob": "1969-02-30"}, "inputDob"),
         ({"inputDob": 1969}, "inputDob"),
+        ({"inputDob": "2068-10-11"}, "inputDob"),
         ({"inputNationality": "Netherlands"}, "inputNationality"),
         ({"inputNationality": "QQ"}, "inputNationality"),
         ({"inputAliases": "Roos"}, "inputAliases"),

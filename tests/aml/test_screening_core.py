@@ -114,6 +114,7 @@ def test_the_body_written_for_a_party_reads_as_the_same_subject() -> None:
         kind=EntityType.INDIVIDUAL,
         birth="1969-10-11",
         country="nl",
+        now_ms=NOW_MS,
     )
     assert request is not None
     assert request.role == "counterparty rosalind achterberg"
@@ -124,8 +125,20 @@ def test_the_body_written_for_a_party_reads_as_the_same_subject() -> None:
 
 
 def test_a_party_without_a_readable_name_is_not_screened_and_bad_details_are_left_out() -> None:
-    assert party_request("customer-1", " - ", counterparty=False) is None
-    assert party_request("customer-1", "x" * 1025, counterparty=False) is None
-    request = party_request("customer-1", "Ann", counterparty=False, birth="11.10.1969", country="Holland")
-    assert request is not None
-    assert (request.role, request.subject.birth, request.subject.countries) == ("", None, ())
+    assert party_request("customer-1", " - ", counterparty=False, now_ms=NOW_MS) is None
+    assert party_request("customer-1", "x" * 1025, counterparty=False, now_ms=NOW_MS) is None
+    for birth in ("11.10.1969", "2068-10-11"):
+        request = party_request(
+            "customer-1", "Ann", counterparty=False, birth=birth, country="Holland", now_ms=NOW_MS
+        )
+        assert request is not None
+        assert (request.role, request.subject.birth, request.subject.countries) == ("", None, ())
+
+
+def test_nobody_is_born_on_a_day_that_has_begun_nowhere() -> None:
+    noon_ms = 1_785_585_600_000  # 1 August 2026, 12:00 UTC: the 2nd has begun in the zones from +12 hours on
+    assert read_screen_request({**BODY, "inputDob": "2026-08-02"}, noon_ms).subject.birth is not None
+    with pytest.raises(Unprocessable) as refused:
+        read_screen_request({**BODY, "inputDob": "2026-08-03"}, noon_ms)
+    assert refused.value.details == {"inputDob": "must not be in the future"}
+    assert read_screen_request({**BODY, "inputDob": "2026-08-03"}).subject.birth is not None

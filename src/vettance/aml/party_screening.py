@@ -161,9 +161,12 @@ def requests_of(event: AmlEvent) -> Iterator[ScreenRequest | None]:
             kind=EntityType.ORGANIZATION if event.transfer.segment == "business" else None,
             birth=_text(holders, _BIRTH) or None,
             country=_text(holders, _NATION) or None,
+            now_ms=event.occurred_at_ms,
         )
     if event.transfer.counterparty_name is not None:
-        yield party_request(customer, event.transfer.counterparty_name, counterparty=True)
+        yield party_request(
+            customer, event.transfer.counterparty_name, counterparty=True, now_ms=event.occurred_at_ms
+        )
 
 
 def _text(holders: list[JSON], names: tuple[str, ...]) -> str:

@@ -245,7 +245,7 @@ class ScreeningDoors:
 
     async def screen(self, call: Call) -> RouteReply:
         """POST /aml/screen."""
-        request = read_screen_request(parse_body(call))
+        request = read_screen_request(parse_body(call), self._now_ms())
         return RouteReply(msgspec.Raw(await self.screener.screen(call.tenant.id, request, call.body)))
 
     async def screening(self, call: Call) -> RouteReply:

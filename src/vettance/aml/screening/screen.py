@@ -175,7 +175,7 @@ class Screener:
         A caller that writes a screening together with an event that names a party takes these four
         steps; the middle two are repeated when the write is `Lost` or a `Clash`:
 
-            request = party_request(customer, name, counterparty=True)     # of `request.py`; None: no name
+            request = party_request(customer, name, counterparty=True, now_ms=now_ms)    # None: no name
             found = await screener.look(tenant, request)                   # once, before any lock
             weighed = await screener.weigh(tenant, request, found)         # reads settings and history
             if not weighed.alerts:

@@ -26,6 +26,7 @@ _TYPES: Final = {
     kind.value: kind
     for kind in (EntityType.INDIVIDUAL, EntityType.ORGANIZATION, EntityType.VESSEL, EntityType.AIRCRAFT)
 }
+_FIRST_ZONE_S: Final = 14 * 3600
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -42,6 +43,11 @@ def _date(text: str) -> str | None:
     except ValueError:
         return None
     return text
+
+
+def _is_future(date: str, now_ms: int) -> bool:
+    """Tell whether a day has begun nowhere yet: the first zone is fourteen hours ahead of UTC."""
+    return date > dt.datetime.fromtimestamp(now_ms / 1000 + _FIRST_ZONE_S, dt.UTC).date().isoformat()
 
 
 def _country(text: str) -> str | None:
@@ -137,10 +143,16 @@ class ScreenRequest(msgspec.Struct, frozen=True):
     trigger: str | None = None
 
 
-def read_screen_request(body: JSON) -> ScreenRequest:
-    """Make a request of a parsed body. Raises `Unprocessable` (422) naming every fault by its field path."""
+def read_screen_request(body: JSON, now_ms: int | None = None) -> ScreenRequest:
+    """Make a request of a parsed body. Raises `Unprocessable` (422) naming every fault by its field path.
+
+    Nobody is born after `now_ms` (Unix ms): such a date would speak against every match, and clear whom it is
+    meant for. It is None for a body that was taken before.
+    """
     faults = Faults()
     asked = read_body(body, ScreenBody, faults)
+    if now_ms is not None and asked.input_dob is not None and _is_future(asked.input_dob, now_ms):
+        faults.meaning["inputDob"] = "must not be in the future"
     faults.meaning = put_first(faults.meaning, ("inputName", "entityType", "sensitivityProfile"))
     faults.raise_unprocessable()
     documents = [Document(document_kind(one.type), one.value) for one in asked.input_id_documents or ()]
@@ -163,15 +175,17 @@ def party_request(
     kind: EntityType | None = None,
     birth: str | None = None,
     country: str | None = None,
+    now_ms: int,
 ) -> ScreenRequest | None:
     """Make a request for a party of an event, or None when its name cannot be screened.
 
     `customer` is whose case an alert would go into, `birth` a date `yyyy-mm-dd` and `country` ISO 3166-1
-    alpha-2; of these two, what is not well-formed is left out.
+    alpha-2; of these two, what is not well-formed is left out, and so is a birth after `now_ms` (Unix ms).
     """
     if len(name) > NAME_CHARS_MAX or _name(name) is None:
         return None
-    born = BirthDate(birth) if birth is not None and _date(birth) is not None else None
+    is_date = birth is not None and _date(birth) is not None and not _is_future(birth, now_ms)
+    born = BirthDate(birth) if birth is not None and is_date else None
     code = _country(country) if country is not None else None
     subject = Subject(name=name, type=kind, birth=born, countries=(code,) if code is not None else ())
     role = f"counterparty {' '.join(name.casefold().split())}" if counterparty else ""

@@ -302,7 +302,7 @@ def _rows(file: Path, done: int, profile: str | None) -> Iterator[_Row]:
             yield _Row(number, line, None, {"row": row})
             continue
         try:
-            yield _Row(number, line, request_of(row, number, profile), None)
+            yield _Row(number, line, request_of(row, number, profile, clock.now_ms()), None)
         except Unprocessable as refusal:
             yield _Row(number, line, None, details_of(refusal))
 

@@ -67,7 +67,7 @@ COLUMNS: Final = (
 )
 
 
-def request_of(row: Mapping[str, Any], number: int, profile: str | None) -> ScreenRequest:
+def request_of(row: Mapping[str, Any], number: int, profile: str | None, now_ms: int) -> ScreenRequest:
     """Make a request of a row. Raises `Unprocessable` naming every fault by the member it stands for.
 
     A row without an id is known by its number. `profile` is that of rows that name none.
@@ -79,7 +79,7 @@ def request_of(row: Mapping[str, Any], number: int, profile: str | None) -> Scre
         member = _MEMBERS.get("".join(letter for letter in column.casefold() if letter.isalnum()))
         if member is not None and value is not None and value != "":
             body[member] = _value(member, value)
-    return read_screen_request(body)
+    return read_screen_request(body, now_ms)
 
 
 def _value(member: str, value: Any) -> Any:
