@@ -55,6 +55,15 @@ def test_a_snoozed_rule_is_recorded_and_does_nothing(
     assert paid(holding, **event)["decision"] == "review"
 
 
+def test_ending_one_of_two_snoozes_promises_nothing_of_the_rule(holding: Caller) -> None:
+    first, second = (snooze(holding, value="gina").json["id"] for _ in range(2))
+    ended = holding.delete(f"{ROOT}/{first}").json
+    assert ended == {"success": True, "message": "The snooze has ended."}
+    assert paid(holding, customer={"externalId": "gina"})["decision"] == "approve"
+    assert holding.delete(f"{ROOT}/{second}").status == 200
+    assert paid(holding, customer={"externalId": "gina"})["decision"] == "review"
+
+
 def test_a_snooze_ends_by_itself(holding: Caller) -> None:
     assert snooze(holding, value="carl", until=time.time() + 1.5).status == 201
     assert paid(holding, customer={"externalId": "carl"})["decision"] == "approve"

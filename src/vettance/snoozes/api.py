@@ -168,7 +168,7 @@ class SnoozeDoors:
         except Lost:
             raise NotFound from None
         await self._mirror.reload(tenant)
-        return RouteReply(SnoozeRemoved(success=True, message="The rule acts again."))
+        return RouteReply(SnoozeRemoved(success=True, message="The snooze has ended."))
 
 
 def _answer(one: Snooze) -> SnoozeAnswer:

@@ -105,7 +105,7 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
 
 
 def _add_unsnooze(group: click.Group, sets: RuleSets) -> None:
-    text = "End the snooze ID: its rule acts again for everybody."
+    text = "End the snooze ID: its rule acts again, unless another snooze holds it."
     example = f"vettance {group.name} unsnooze snz_0190… --tenant ten_0190…"
 
     @group.command("unsnooze", help=f"{text}\n\nExample: {example}")
