@@ -430,8 +430,8 @@ export class Methods extends Caller {
    *
    * `POST /api/v1/websdk/tokens`
    */
-  createToken(body: TokenBody, options: Options = {}): Promise<TokenAnswer> {
-    return this.call(CREATE_TOKEN, [], undefined, body, options);
+  createToken(body?: TokenBody, options: Options = {}): Promise<TokenAnswer> {
+    return this.call(CREATE_TOKEN, [], undefined, body ?? {}, options);
   }
 
   /**

@@ -493,14 +493,22 @@ class AsyncMethods(AsyncCaller):
         )
 
     async def create_token(
-        self, body: bodies.TokenBody, *, idempotency_key: str | None = None, timeout_s: float | None = None
+        self,
+        body: bodies.TokenBody | None = None,
+        *,
+        idempotency_key: str | None = None,
+        timeout_s: float | None = None,
     ) -> models.TokenAnswer:
         """Mint a token for a page, from your server.
 
         `POST /api/v1/websdk/tokens`
         """
         return await self._call(
-            endpoints.CREATE_TOKEN, (), body=body, idempotency_key=idempotency_key, timeout_s=timeout_s
+            endpoints.CREATE_TOKEN,
+            (),
+            body={} if body is None else body,
+            idempotency_key=idempotency_key,
+            timeout_s=timeout_s,
         )
 
     async def collect(
