@@ -254,3 +254,45 @@ def test_pages_are_light(page: Any, service: Service) -> None:
         fresh.close()
         assert sum(sizes.values()) <= (FIRST_MAX if path == "" else WEIGHT_MAX), (path, sizes)
         assert not [url for url in sizes if re.search(r"uplot", url) and path == ""]
+
+
+@pytest.mark.parametrize("width", [1440, 380])
+def test_a_refused_form_is_in_sight_with_what_was_typed_and_without_scripts(
+    browser: Any, page: Any, service: Service, width: int
+) -> None:
+    plain = browser.new_context(
+        storage_state=page.context.storage_state(),
+        viewport={"width": width, "height": 700},
+        bypass_csp=True,
+    )
+    other = plain.new_page()
+    other.route("**/*.js", lambda route: route.abort())
+    other.goto(f"{service.base_url}/console/lists")
+    other.click("details.adder summary")
+    form = other.locator("details.adder form")
+    form.locator("[name=type]").select_option("IP")
+    form.locator("[name=value]").fill("300.1.2.3")
+    form.locator("[name=reason]").fill("Our office")
+    form.locator("button").click()
+    other.wait_for_selector(".refused")
+    assert form.locator("[name=value]").input_value() == "300.1.2.3"
+    assert form.locator("[name=reason]").input_value() == "Our office"
+    assert other.evaluate("document.activeElement.name") == "value"
+    assert "IPv4" in form.locator(".fault").inner_text()
+    place = form.bounding_box()
+    assert place["x"] >= 0
+    assert place["x"] + place["width"] <= width
+    other.evaluate(AXE)
+    assert other.evaluate(CHECK % TAGS) == []
+    form.locator("[name=value]").fill("203.0.113.77")
+    form.locator("button").click()
+    other.wait_for_selector(".notice")
+    plain.close()
+
+
+def test_the_head_of_the_rules_stays_in_sight(page: Any, service: Service) -> None:
+    page.goto(f"{service.base_url}/console/rules")
+    page.set_viewport_size({"width": 1440, "height": 200})
+    head = page.locator("section:has(#rules) thead th").first
+    page.evaluate("document.querySelector('section:has(#rules) tbody tr:last-child').scrollIntoView()")
+    assert 0 <= head.bounding_box()["y"] < 200

@@ -152,3 +152,23 @@ def test_an_editor_that_others_were_faster_than_is_told_so_and_loses_nothing(
     assert saved.status == 303
     older = sent_by(second.get(f"{path}/edit?version=1"))
     assert second.post(f"{path}/save", {**older, "document": mine, "then": "draft"}).status == 303
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/aml"])
+def test_rules_in_force_are_found_by_words(desk: Desk, path: str) -> None:
+    def names(query: str) -> list[str]:
+        table = desk.analyst.get(f"{path}?{query}").text.partition('id="versions"')[0]
+        return re.findall(r'<tr data-row><th scope="row"><a href="[^"]+">([^<]+)</a>', table)
+
+    every = names("")
+    assert len(every) > 20
+    reason = re.findall(r'mono small quiet">([A-Z_]+)<', desk.analyst.get(path).text)[0]
+    some = names(f"q={reason.lower()}+active")
+    assert 0 < len(some) < len(every)
+    assert every[0] in some
+    assert sorted(some) == sorted(names(f"sort=score&q={reason}"))
+    page = desk.analyst.get(f"{path}?sort=score&q={reason}")
+    assert f"{len(some)} of {len(every)} rules" in page.words
+    assert f'value="{reason}"' in page.text
+    assert f"{path}?sort=hits&amp;q={reason}#rules" in page.text
+    assert "No rule in force holds this." in desk.analyst.get(f"{path}?q=no+such+rule+at+all").words

@@ -234,7 +234,7 @@ def _mark_fault(field: _Tag, fault_id: str, fault: str) -> tuple[int, int, str]:
 
 
 def _head(sent: SentForm, above: Sequence[str]) -> str:
-    """Return what begins of a form that was refused."""
+    """Return what a refused form begins with: why it was refused, and the page it is on."""
     parts = []
     if above:
         lead, *rest = map(escape, above)

@@ -38,6 +38,12 @@ _ORDERS: Final[dict[str, Callable[[SpanFigures, Rule], float]]] = {
     "score": lambda _figures, rule: -rule.score,
     "precision": lambda figures, rule: figures.precision_of(rule.id),
 }
+_SORTS: Final = {
+    "": Words("document"),
+    "hits": Words("hits"),
+    "score": Words("score"),
+    "precision": Words("lowest precision"),
+}
 _VERBS: Final = {
     "propose": Words("Propose"),
     "approve": Words("Approve"),
@@ -62,7 +68,8 @@ class RulePages:
             names_of(visit),
         )
         ruleset = await rules_in(active["resolved"])
-        order = _ORDERS.get(visit.query.get("sort"))
+        order, text = _ORDERS.get(visit.query.get("sort")), visit.query.get("q")
+        rules = [rule for rule in ruleset.rules if _holds(rule, text)] if text else ruleset.rules
         following = found.get("nextCursor")
         values = {
             "place": self.place,
@@ -70,8 +77,13 @@ class RulePages:
             "total": found["total"],
             "next": url_of(self.place.path, cursor=following) if following else "",
             "active": active,
-            "rules": sorted(ruleset.rules, key=lambda rule: order(figures, rule)) if order else ruleset.rules,
+            "rules": sorted(rules, key=lambda rule: order(figures, rule)) if order else rules,
+            "in_force": len(ruleset.rules),
+            "text": text,
             "sort": visit.query.get("sort") if order else "",
+            "sorts": [
+                (word, words, url_of(self.place.path, sort=word, q=text)) for word, words in _SORTS.items()
+            ],
             "figures": figures,
             "explore": ruleset.explore,
             "may_write": visit.may(*EDITORS),
@@ -218,6 +230,12 @@ class RulePages:
 def _text(visit: Visit) -> str:
     """Return the document as it was typed; browsers send two characters for the end of a line."""
     return visit.form.raw("document").replace("\r\n", "\n")
+
+
+def _holds(rule: Rule, text: str) -> bool:
+    """Tell whether every word of a filter is in what a rule is called, or in how it acts."""
+    said = " ".join((rule.name, rule.id, rule.reason, rule.family, rule.mode, rule.when)).casefold()
+    return all(word in said for word in text.casefold().split())
 
 
 def _roles_of(step: str) -> frozenset[Role]:
