@@ -11,8 +11,8 @@ from vettance.telemetry.logs import logger
 from vettance.webhooks.takeover import DelivererTakeover
 
 #: The part of the time that pieces may take, of all tenants together: a decision that is to be written
-#: meanwhile waits for the piece that is being written, and most must meet none.
-_PART: Final = 0.1
+#: meanwhile waits for the piece that is being written, and fewer than one in twenty must meet any.
+_PART: Final = 0.04
 _FAULT_PAUSE_S: Final = 0.25
 #: Sorts before every tenant.
 _FIRST: Final = ""
