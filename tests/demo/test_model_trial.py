@@ -107,5 +107,5 @@ def test_the_demo_says_why_there_is_no_model(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "No model scores events:" in done.stderr
-    assert "labelled frauds have features" in " ".join(done.stderr.split())
+    assert "labelled frauds were decided since features are kept" in " ".join(done.stderr.split())
     assert json.loads(done.stdout)["model"] is None

@@ -155,7 +155,7 @@ async def test_what_moved_is_warned_of_everywhere(store: Store, tmp_path: Path) 
 
 @pytest.mark.skipif(ENGINE == "postgres", reason="the doctor is asked about a file")
 async def test_too_few_labels_are_no_fault_of_a_training(store: Store, tmp_path: Path) -> None:
-    few = str(TooFewLabels(3, "labelled frauds have features", 50))
+    few = str(TooFewLabels(3, "labelled frauds were decided since features are kept", 50))
     for tenant, failure in (("ten_a", few), ("ten_b", "The training could not be done (MemoryError).")):
         await store.write(save_setting(ModelSetting(tenant, failure=failure)))
     assert [row[0] for row in await store.read(select_untrained(10, NEEDED))] == ["ten_b", "ten_a"]
@@ -163,7 +163,10 @@ async def test_too_few_labels_are_no_fault_of_a_training(store: Store, tmp_path:
     patient = DoctorContext(settings=settings, host="127.0.0.1", port=0, environ={}, now_ms=NOW_MS)
     failed, early = check_models(patient)
     assert (failed.level, early.level) == (DoctorLevel.WARNING, DoctorLevel.OK)
-    assert "ten_a has no newer model yet: 3 labelled frauds have features, 50 are needed" in early.found
+    assert (
+        "ten_a has no newer model yet: 3 labelled frauds were decided since features are kept, 50 are needed"
+        in early.found
+    )
 
 
 async def test_nothing_is_warned_of_over_few_decisions(store: Store) -> None:

@@ -46,7 +46,7 @@ def test_another_seed_gives_another_model() -> None:
 
 
 def test_too_few_frauds_train_no_model() -> None:
-    with pytest.raises(TooFewLabels, match="49 labelled frauds"):
+    with pytest.raises(TooFewLabels, match="49 labelled frauds were decided since features are kept"):
         train(rows(50, 2_450)[1:], NAMES, None)
 
 

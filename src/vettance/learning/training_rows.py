@@ -165,4 +165,4 @@ def check_frauds(rows: Iterable[TrainingRow]) -> None:
     """Demand that there is enough to learn from. Raises `TooFewLabels`."""
     frauds = sum(row.fraud for row in rows)
     if frauds < FRAUDS_MIN:
-        raise TooFewLabels(frauds, "labelled frauds have features", FRAUDS_MIN)
+        raise TooFewLabels(frauds, "labelled frauds were decided since features are kept", FRAUDS_MIN)
