@@ -44,7 +44,7 @@ RULE = """
 _SITE = (
     "import os, pathlib, sys\nsys.path.insert(0, {root!r})\nfrom bench.fixtures.wrong_clock import go_wrong\n"
 )
-_SITE += "go_wrong(pathlib.Path(os.environ['VETTANCE_FAULTS_CLOCK']))\n"
+_SITE += "go_wrong(pathlib.Path(os.environ['VETTANCE_TEST_CLOCK']))\n"
 
 
 class Host:
@@ -62,7 +62,7 @@ class Host:
         site.mkdir(exist_ok=True)
         (site / "sitecustomize.py").write_text(_SITE.format(root=str(BENCH.parent)))
         path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
-        more = {"PYTHONPATH": path, "VETTANCE_FAULTS_CLOCK": str(self._clock)}
+        more = {"PYTHONPATH": path, "VETTANCE_TEST_CLOCK": str(self._clock)}
         self._environment = {**os.environ, **environment, **more}
         self.process: subprocess.Popen[bytes] | None = None
 

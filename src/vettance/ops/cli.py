@@ -193,6 +193,7 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
     """
     from vettance.ops.doctor.check import DoctorContext, DoctorFinding, DoctorLevel
     from vettance.ops.doctor.doctor import examine
+    from vettance.ops.doctor.machine_checks import judge_variables
 
     now_ms = clock.now_ms()
     try:
@@ -201,7 +202,8 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
         findings = examine(patient)
     except SettingsError as error:
         mend = "Correct it, or unset it for its default (docs/settings.md)."
-        findings = [DoctorFinding("settings", DoctorLevel.FAULT, str(error), mend)]
+        refused = DoctorFinding("settings", DoctorLevel.FAULT, str(error), mend)
+        findings = [refused, *judge_variables(os.environ)]
     counts = Counter(finding.level for finding in findings)
     healthy = not counts[DoctorLevel.FAULT] and not (strict and counts[DoctorLevel.WARNING])
     if as_json:

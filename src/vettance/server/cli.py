@@ -1,5 +1,6 @@
 """Serve: the command that runs the service on a port, and how its server is set up."""
 
+import os
 import socket
 import sys
 from functools import partial
@@ -18,6 +19,7 @@ from vettance.processes.worker_pool import Child, WorkerPool
 from vettance.redis_link.down import StateDown
 from vettance.settings.secret_key import check_secret
 from vettance.settings.settings import ProcessRole, Settings
+from vettance.settings.unread_variables import find_unread
 from vettance.telemetry.logs import configure_logs
 
 WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`).
@@ -53,6 +55,9 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     from vettance.server.stop_times import STOP_S_MAX
     from vettance.server.web_process import REFUSALS, serve_until_stopped
 
+    if seat is None:
+        # First of all: that nothing reads it may be why the settings are refused.
+        _warn_of_unread_variables()
     give_back_early()
     settings = msgspec.structs.replace(settings_of(data, make=True), role=ProcessRole(role))
     configure_logs(settings.log_level)
@@ -122,6 +127,11 @@ def _check_sharing(settings: Settings, workers: int) -> None:
             f"{asked} means several processes, which must share what they remember: "
             f"set {' and '.join(missing)} (docs/postgresql.md)"
         )
+
+
+def _warn_of_unread_variables() -> None:
+    for unread in find_unread(os.environ):
+        click.echo(f"WARNING: nothing reads {unread.name}. {unread.hint}", err=True)
 
 
 def _warn_of_unsafe_webhooks() -> None:

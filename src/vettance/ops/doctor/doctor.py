@@ -16,6 +16,7 @@ from vettance.ops.doctor.check import Check, DoctorContext, DoctorFinding, fault
 #: Every check, in the order in which faults are best mended.
 CHECKS: Final[tuple[Check, ...]] = (
     machine_checks.check_runtime,
+    machine_checks.check_variables,
     machine_checks.check_data_folder,
     store_checks.check_secret,
     machine_checks.check_disk,

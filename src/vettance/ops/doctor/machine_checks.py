@@ -9,7 +9,7 @@ import stat
 import sys
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from vettance.ops.server_note import FILE as SERVER_FILE
 from vettance.ops.server_note import read_note
 from vettance.settings.secret_key import SECRET_FILE
 from vettance.settings.settings import SettingsError
+from vettance.settings.unread_variables import find_unread
 
 #: Below the first the store will stop before long; below the second somebody should look.
 _DISK_FAULT_BYTES: Final = 256 * 1024 * 1024
@@ -53,6 +54,17 @@ def check_runtime(_patient: DoctorContext) -> Iterator[DoctorFinding]:
             f"a process may open {files} files",
             f"Raise the limit to {_FILES_MIN} or more (`ulimit -n`, LimitNOFILE= in a systemd unit).",
         )
+
+
+def check_variables(patient: DoctorContext) -> Iterator[DoctorFinding]:
+    """Look for variables that are meant as settings and are none."""
+    yield from judge_variables(patient.environ)
+
+
+def judge_variables(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Name each variable that nothing reads, also where the settings cannot be read."""
+    for unread in find_unread(environ):
+        yield warning("settings", f"nothing reads {unread.name}", f"{unread.hint} Rename or unset it.")
 
 
 def check_data_folder(patient: DoctorContext) -> Iterator[DoctorFinding]:
