@@ -1,6 +1,7 @@
 """Rule sets over HTTP: checked, proposed, approved by another key, put into force and taken back."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -205,6 +206,18 @@ def test_the_pack_is_had_whoever_decides(team: Team) -> None:
     for root, name in ((ROOT, "fraud"), ("/api/v1/aml/rulesets", "aml")):
         pack = team.ana.get(f"{root}/pack").json
         assert (pack["version"], pack["state"], pack["document"]) == (0, "retired", load_pack_text(name))
+
+
+def test_a_version_is_found_by_its_number_only(team: Team) -> None:
+    for root in (ROOT, "/api/v1/aml/rulesets"):
+        made = team.ana.post(root, {"document": AML if "aml" in root else GOOD})
+        version = made.json["version"]
+        assert team.ana.get(f"{root}/{version}").status == 200
+        far = quote("".join(chr(0x0660 + int(digit)) for digit in str(version)))
+        for text in (f"0{version}", f"%2B{version}", f"%20{version}", f"{version}%20", f"{version}_0", far):
+            assert team.ana.get(f"{root}/{text}").status == 404, text
+            for step in ("approve", "reject", "activate", "propose"):
+                assert team.ana.post(f"{root}/{text}/{step}").status == 404, text
 
 
 def test_bad_bodies_and_unknown_versions_are_refused(team: Team) -> None:

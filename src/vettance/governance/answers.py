@@ -9,6 +9,7 @@ from vettance.governance.checked_document import CheckedDocument, RuleTestEnd
 from vettance.rules.rule import Fault
 from vettance.rules.version import RuleSetVersion, VersionState, VersionStep
 from vettance.web.paging import PageAnswer, PageQuery
+from vettance.web.path_version import VERSION_MAX
 from vettance.wire.body import how
 from vettance.wire.payload import BODY_BYTES_MAX, JSON, Wire, timestamp
 
@@ -38,7 +39,6 @@ BreakGlass = Annotated[
     ),
 ]
 
-VERSION_MAX = 2**31 - 1
 _NUMBER = how(
     check=lambda value: value if 0 <= value <= VERSION_MAX else None,
     message="must be the number of a version",

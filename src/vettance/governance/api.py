@@ -7,7 +7,6 @@ import msgspec
 from vettance.db.engine import Store
 from vettance.errors import NotFound, Unprocessable
 from vettance.governance.answers import (
-    VERSION_MAX,
     ActivateBody,
     CheckAnswer,
     CheckBody,
@@ -34,9 +33,11 @@ from vettance.rules.version import RuleSetVersion, VersionState, version_of
 from vettance.rules.versioning import NewRules, Versioning
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.paging import bad_cursor
+from vettance.web.path_version import VERSION_MAX, version_in_path
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.body import read_body
+from vettance.wire.numbers import read_whole
 from vettance.wire.payload import Faults, timestamp
 
 _BodyStruct = TypeVar("_BodyStruct", bound=msgspec.Struct)
@@ -177,7 +178,7 @@ class RuleDoors:
             if not rows or named == "pack":
                 return RouteReply(self._pack(VersionState.RETIRED if rows else VersionState.ACTIVE))
         else:
-            rows = await self._store.read(sets.select_pushed(tenant, _version_of(call)))
+            rows = await self._store.read(sets.select_pushed(tenant, version_in_path(call)))
         if not rows:
             raise NotFound
         version, document, pushed = rows[0]
@@ -225,7 +226,7 @@ class RuleDoors:
 
     async def propose(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/propose."""
-        version, body = _version_of(call), _read(call, StepBody)
+        version, body = version_in_path(call), _read(call, StepBody)
 
         async def admit(text: str) -> NewRules:
             found = await self._checker.check(call.tenant.id, self._kind.sets, text)
@@ -237,17 +238,17 @@ class RuleDoors:
 
     async def approve(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/approve."""
-        version, body = _version_of(call), _read(call, StepBody)
+        version, body = version_in_path(call), _read(call, StepBody)
         return RouteReply(_answer(await self._steps(call).approve(version, body.note)))
 
     async def reject(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/reject."""
-        version, body = _version_of(call), _read(call, StepBody)
+        version, body = version_in_path(call), _read(call, StepBody)
         return RouteReply(_answer(await self._steps(call).reject(version, body.note)))
 
     async def activate(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/activate."""
-        version, body = _version_of(call), _read(call, ActivateBody)
+        version, body = version_in_path(call), _read(call, ActivateBody)
         return RouteReply(_answer(await self._steps(call).activate(version, body.break_glass, body.note)))
 
     async def roll_back(self, call: Call) -> RouteReply:
@@ -283,14 +284,6 @@ def _answer(one: RuleSetVersion) -> VersionAnswer:
     return VersionAnswer(**version_members(one))
 
 
-def _version_of(call: Call) -> int:
-    """Return the version that the path names. Raises `NotFound`."""
-    text = call.path["version"]
-    if not (text.isascii() and text.isdigit() and len(text) < 11 and 0 < int(text) <= VERSION_MAX):
-        raise NotFound
-    return int(text)
-
-
 def _read(call: Call, shape: type[_BodyStruct]) -> _BodyStruct:
     """Read the body. Raises `Invalid` (400) or `Unprocessable` (422) naming every fault."""
     faults = Faults()
@@ -303,9 +296,10 @@ def _read_cursor(cursor: str | None) -> int | None:
     """Return the version that a page begins beyond. Raises `Invalid` (400)."""
     if cursor is None:
         return None
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 11 and int(cursor) <= VERSION_MAX):
+    number = read_whole(cursor, 0, VERSION_MAX)
+    if number is None:
         raise bad_cursor()
-    return int(cursor)
+    return number
 
 
 def _refused(refused: RuleSetRefused) -> Unprocessable:
