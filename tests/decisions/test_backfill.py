@@ -31,6 +31,7 @@ from vettance.exchange.worker import Importer
 from vettance.history.backtest import Backtest
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
+from vettance.learning.keep_learning import ModelKeeper
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.tenants import sql as tenants_sql
@@ -90,7 +91,8 @@ class House:
         cache = RuleCache(lambda text: compile_document(text, schema))
         preserver = VelocitySnapshots(store, self.velocity, self.evaluator, SnapshotStore(data / "memory"))
         self.rebuilder = VelocityRebuilder(store, self.velocity, self.evaluator, cache, preserver.restore)
-        kind = FraudKind(store, self.evaluator, ids, MemoryVelocity)
+        keeper = ModelKeeper(store, data)  # It never runs here.
+        kind = FraudKind(store, self.evaluator, ids, MemoryVelocity, keeper)
         self.importer = Importer(store, {FRAUD: kind}, batch=3)
 
     async def live(self, bodies: Sequence[Body]) -> None:

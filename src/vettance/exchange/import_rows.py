@@ -1,7 +1,7 @@
 """Decides imported events of one kind, by what was known at their time."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 from vettance import clock
 from vettance.aml import sql as aml_sql
@@ -25,6 +25,20 @@ from vettance.velocity.port import Velocity
 from vettance.wire.payload import decode, encode, error_body
 
 Past = TypeVar("Past")
+
+#: Events of an import that are looked through for them.
+_SAMPLE: Final = 2_000
+#: How long an import waits for the features of its tenant to be recorded.
+_FEATURES_MS_MAX: Final = 30_000
+
+
+class FeatureRecorder(Protocol):
+    """What has features of models recorded."""
+
+    def begin_features(self, tenant: str, bodies: Sequence[bytes]) -> Awaitable[bool]:
+        """Have those recorded that some events, as they were sent, make possible; tell whether that begins
+        now.
+        """
 
 
 class ImportKind(Protocol[Past]):
@@ -55,13 +69,17 @@ class FraudKind:
         evaluator: Evaluator,
         ids: IdSource,
         engine: Callable[[], Velocity],
+        learning: FeatureRecorder,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._evaluator = evaluator
         self._ids = ids
         self._engine = engine
+        self._learning = learning
         self._now_ms = now_ms
+        #: Of each tenant the import looked at last, and until when it waits for features.
+        self._waits: dict[str, tuple[str, int]] = {}
 
     async def newest(self) -> int:
         """Return the place of the newest event of all in the log."""
@@ -74,10 +92,28 @@ class FraudKind:
         # An erasure has it rebuilt, too, and what is remembered here then has former names.
         if active is None or tenant in self._evaluator.astray:
             return None
+        if past is None and active.features is None and await self._waits_for_features(tenant, run):
+            return None
         if past is None or past.active is not active:
             past = Backfill(self._store, tenant, active, self._engine(), run)
             await past.resume()
         return past
+
+    async def _waits_for_features(self, tenant: str, run: ImportRun) -> bool:
+        """Tell whether an import has to wait until its events can be learned from; begins that if need be.
+
+        It is for those with labels: else features begin with the tenant's first label.
+        """
+        known, until_ms = self._waits.get(tenant, ("", 0))
+        if known != run.id:
+            sample = await self._store.read(sql.select_import_sample(tenant, run.id, _SAMPLE))
+            is_labelled = any(label is not None for _, label, _ in sample)
+            begins = is_labelled and await self._learning.begin_features(
+                tenant, [sent for *_, sent in sample]
+            )
+            until_ms = self._now_ms() + _FEATURES_MS_MAX if begins else 0
+            self._waits[tenant] = run.id, until_ms
+        return self._now_ms() < until_ms
 
     async def take(self, jobs: Sequence[sql.AcceptedJob], past: Backfill) -> None:
         """Decide and settle some events, all or none."""

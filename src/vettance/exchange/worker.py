@@ -13,7 +13,7 @@ from vettance.decisions.evaluate import Evaluator
 from vettance.errors import InternalError, Unavailable
 from vettance.events.sql import ImportRun
 from vettance.exchange import sql
-from vettance.exchange.import_rows import AmlKind, FraudKind, ImportKind, fail
+from vettance.exchange.import_rows import AmlKind, FeatureRecorder, FraudKind, ImportKind, fail
 from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
 from vettance.jobs import sql as jobs_sql
@@ -129,10 +129,11 @@ def importer(
     monitor: Monitor,
     ids: IdSource,
     engine: Callable[[], SnapshotVelocity],
+    learning: FeatureRecorder,
 ) -> Importer:
     """Return the importer of a service; `engine` makes an empty memory."""
     kinds: dict[str, ImportKind[Any]] = {
-        sql.FRAUD: FraudKind(store, evaluator, ids, engine),
+        sql.FRAUD: FraudKind(store, evaluator, ids, engine, learning),
         sql.AML: AmlKind(store, monitor, engine),
     }
     return Importer(store, kinds)

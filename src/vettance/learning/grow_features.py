@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.db.engine import Store
@@ -12,14 +12,17 @@ from vettance.learning import sql
 from vettance.learning.change_features import (
     EVENTS_LOOKED_THROUGH,
     FeatureSteps,
+    count_members,
     find_features,
     find_in_force,
     find_rules_and_serving,
 )
+from vettance.models.discovery import features_of
 from vettance.models.feature_set import FEATURES_MAX, Feature, write_feature_set
 from vettance.rules.version import SERVICE
 
 _FOUND: Final = "Found in the newest events."
+_FOUND_IN_IMPORT: Final = "Found in events that were imported with labels."
 _FOUND_LATER: Final = "Found in events that came later."
 _WAIT_MS_MIN: Final = 1_000
 _WAIT_MS_MAX: Final = 64_000
@@ -53,6 +56,12 @@ class FeatureGrowth:
         await self._put(tenant, "", found, _FOUND, over=0)
         self._looks[tenant] = _Look(events, self._now_ms() + _WAIT_MS_MIN, _WAIT_MS_MIN)
         return True
+
+    async def begin_by(self, tenant: str, bodies: Sequence[bytes]) -> None:
+        """Have the features of events recorded that are about to be decided, as they were sent."""
+        found = features_of((await count_members(bodies)).members())
+        await self._put(tenant, "", found, _FOUND_IN_IMPORT, over=0)
+        self._looks[tenant] = _Look(len(bodies), self._now_ms() + _WAIT_MS_MIN, _WAIT_MS_MIN)
 
     def look_soon(self, tenant: str) -> None:
         """Count the events of a tenant at the next look: something has happened there."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import importlib.util
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -98,6 +98,17 @@ class ModelKeeper:
                 elif not await self._growth.begin(tenant) and setting.wanted:
                     known = await find_setting(self._store, tenant)
                     await save_failure(self._store, known, "the tenant has no events yet")
+
+    async def begin_features(self, tenant: str, bodies: Sequence[bytes]) -> bool:
+        """Have features recorded before labelled history is decided, so that it can be learned from.
+
+        `bodies` are some of its events. False where none are to be, or some are already.
+        """
+        setting = await find_setting(self._store, tenant)
+        if setting.features or setting.mode is ModelMode.OFF or not can_train():
+            return False
+        await self._growth.begin_by(tenant, bodies)
+        return True
 
     async def train_due(self) -> None:
         """Have models trained for the tenants for which that is due, one after the other."""

@@ -1,5 +1,6 @@
 """Puts the parts of learning together."""
 
+from collections.abc import Awaitable, Sequence
 from typing import NamedTuple
 
 from vettance.db.engine import Store
@@ -19,6 +20,10 @@ class LearningParts(NamedTuple):
 
     mirror: ModelMirror
     duties: tuple[ModelKeeper, AlertOrderKeeper]
+
+    def begin_features(self, tenant: str, bodies: Sequence[bytes]) -> Awaitable[bool]:
+        """See `ModelKeeper.begin_features`."""
+        return self.duties[0].begin_features(tenant, bodies)
 
     def routes(self, store: Store, checker: DocumentChecker) -> tuple[Route, ...]:
         """The endpoints; `checker` checks features."""

@@ -141,7 +141,7 @@ class Service:
         )
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
         self.aml = self._aml_parts(acts)
-        self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity)
+        self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity, models)
         self.worker = WorkerProcess(settings, store, self.place)
         self.postman = WebhookClient(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
         webhooks = WebhookDoors(
