@@ -33,6 +33,18 @@ class Invalid(Refusal):
     code = "VALIDATION_ERROR"
 
 
+class TargetTooLong(Invalid):
+    """414: the target of the request line is over the limit."""
+
+    status = 414
+
+
+class HeadTooLarge(Invalid):
+    """431: the request line and the headers together are over the limit."""
+
+    status = 431
+
+
 class Unauthorized(Refusal):
     """401: no credential, an unknown or revoked one, or one used where it does not belong."""
 

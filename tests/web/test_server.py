@@ -70,6 +70,50 @@ def test_an_endless_head_is_cut_off(port):
     assert HEAD_BYTES_MAX // 1000 <= client.send_until_closed(piece, 0.001, 500) < 500
 
 
+LONG_TARGET = b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n"
+STRANGE_TARGET = b"BREW /" + b"a" * 70_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n"
+ASKING_MORE = (
+    b"POST /" + b"a" * 70_000 + b" HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("sent", [LONG_TARGET, STRANGE_TARGET, ASKING_MORE])
+def test_a_target_that_is_too_long_is_refused_with_its_bound(port, sent):
+    client = RawClient(port)
+    client.send(sent)
+    said = client.read()
+    assert said.status == 414
+    assert said.error["code"] == "VALIDATION_ERROR"
+    assert "target" in said.error["message"]
+    assert "65,535 bytes" in said.error["message"]
+
+
+def test_a_target_that_is_too_long_is_named_before_it_has_ended(port):
+    client = RawClient(port)
+    client.send(b"GET /")
+    for _ in range(HEAD_BYTES_MAX // 1000 + 1):
+        client.send(b"a" * 1000)
+        time.sleep(0.001)
+    answer = client.read()
+    assert answer.status == 414
+    assert "target" in answer.error["message"]
+    assert f"{HEAD_BYTES_MAX:,} bytes" in answer.error["message"]
+
+
+def test_headers_that_are_too_long_are_refused_with_their_bound(port):
+    client = RawClient(port)
+    client.send(b"GET /healthz HTTP/1.1\r\nhost: x\r\n")
+    for _ in range(HEAD_BYTES_MAX // 1000 + 1):
+        client.send(b"x: " + b"y" * 995 + b"\r\n")
+        time.sleep(0.001)
+    answer = client.read()
+    assert answer.status == 431
+    assert answer.error["code"] == "VALIDATION_ERROR"
+    assert "headers of the request" in answer.error["message"]
+    assert f"{HEAD_BYTES_MAX:,} bytes" in answer.error["message"]
+    assert client.is_closed()
+
+
 def test_long_heads_within_the_bound_are_taken_however_they_are_cut(port):
     client = RawClient(port)
     raw = client.head("GET", "/healthz", [("cookie", "c" * (HEAD_BYTES_MAX - 2000))], with_key=False)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from vettance.errors import Invalid, TargetTooLong
+
 #: RFC 3986, section 3.2.2 and RFC 9110, section 7.2: a host, and perhaps a port. It may be empty.
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]*)(?::[0-9]*)?")
 #: A method is a token (RFC 9110, section 9.1); none that is registered is longer than 17 characters.
@@ -17,11 +19,30 @@ _END: Final = b"\r\n\r\n"
 #: The method of a request is changed to this one where the parser must not learn which it was.
 _STAND_IN: Final = b"POST"
 
+#: What the parser takes apart: it counts the bytes of a URL with 16 bits.
+TARGET_BYTES_MAX: Final = 2**16 - 1
+
 NO_HTTP: Final = "This is no HTTP request."
 
 
 class HeadRefused(Exception):
-    """A head that is not answered: its message goes to the client, with status 400."""
+    """A head that is not answered: its message goes to the client, with the status of `kind`."""
+
+    def __init__(self, message: str, kind: type[Invalid] = Invalid) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def refusal_of(error: BaseException | None) -> Invalid:
+    """Return what the client is answered when its head cannot be read, for this reason or another."""
+    return error.kind(str(error)) if isinstance(error, HeadRefused) else Invalid(NO_HTTP)
+
+
+def check_target(target: bytes) -> None:
+    """Raise `HeadRefused` for a target that is too long. The parser would only say that it is bad."""
+    if len(target) > TARGET_BYTES_MAX:
+        message = f"The target of the request line must not be longer than {TARGET_BYTES_MAX:,} bytes."
+        raise HeadRefused(message, TargetTooLong)
 
 
 def check_head(version: str, headers: Sequence[tuple[bytes, bytes]]) -> None:

@@ -10,15 +10,16 @@ from urllib.parse import unquote
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from vettance.errors import Invalid, Refusal, Unavailable
+from vettance.errors import HeadTooLarge, Refusal, TargetTooLong, Unavailable
 from vettance.ids import IdSource
 from vettance.limits.connection_shares import ConnectionShares
 from vettance.web.request_head import (
     METHOD_BYTES_MAX,
-    NO_HTTP,
     HeadRefused,
     StrangeMethod,
     check_head,
+    check_target,
+    refusal_of,
     without_upgrade,
 )
 from vettance.wire.payload import encode, error_body
@@ -38,6 +39,7 @@ READ_BYTES_MIN: Final = 16 * 1024
 _UNSENT_BYTES_MAX: Final = READ_BYTES_MIN
 _NOTSENT_LOWAT: Final = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
+_BOUND: Final = f"request line and headers must not be longer than {HEAD_BYTES_MAX:,} bytes together."
 _NOTHING: Final = object()
 _URLS_MAX: Final = 256  # Most requests go to a few URLs; those with ids in them push each other out.
 _URL_BYTES_KEPT: Final = 128
@@ -88,7 +90,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self._begun = b""
         self._strange: StrangeMethod | None = None
         self._method: bytes | None = None
-        self._fault: str | None = None
+        self._fault: Refusal | None = None
         self._unread_bytes = 0
         self._owing: object = _NOTHING
         self._timer = self.loop.call_later(self.look_every_s, self._look)
@@ -169,6 +171,7 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._fault is not None or self.transport.is_closing():
             return
         before: Any = self.cycle
+        is_strange = False
         is_between = self.scope is None or (before is not None and before.scope is self.scope)
         try:
             if self._strange is not None:
@@ -179,12 +182,14 @@ class EdgeProtocol(HttpToolsProtocol):
             # Of requests that were sent together only the first can be found again, for the parser keeps to
             # itself how far it came: a strange method further behind is answered as what is no HTTP.
             if before is not self.cycle or (is_between and before is not None and before.more_body):
-                self._refuse_in_turn(NO_HTTP)
+                self._refuse_in_turn(refusal_of(None))
             else:
-                self._begin_strange(self._begun + data)
+                is_strange = True
         except httptools.HttpParserError as error:
-            cause = error.__context__
-            self._refuse_in_turn(str(cause) if isinstance(cause, HeadRefused) else NO_HTTP)
+            self._refuse_in_turn(refusal_of(error.__context__))
+        if is_strange:
+            # Not while that error is handled: it would take the place of the reason for the next one.
+            self._begin_strange(self._begun + data)
         cycle: Any = self.cycle
         if self._strange is None and (
             self.scope is None or (cycle is not None and cycle.scope is self.scope)
@@ -194,7 +199,13 @@ class EdgeProtocol(HttpToolsProtocol):
         self._begun = data if is_between and len(data) <= METHOD_BYTES_MAX else b""
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES_MAX and self._fault is None:
-            self._refuse_in_turn("The request line and headers are too long.")
+            self._refuse_in_turn(self._too_large())
+
+    def _too_large(self) -> Refusal:
+        """Return the refusal of a head that is beyond its bound before it has ended."""
+        if self._strange is None and 2 * len(self.url) > self._head_bytes:
+            return TargetTooLong(f"The target of the request is too long: {_BOUND}")
+        return HeadTooLarge(f"The headers of the request are too long: {_BOUND}")
 
     def on_message_complete(self) -> None:
         """Note that a body is complete; the parser also says so of a request that is to be parsed anew."""
@@ -220,10 +231,9 @@ class EdgeProtocol(HttpToolsProtocol):
         try:
             self._go_on_with_strange(begun)
         except httptools.HttpParserError as error:
-            cause = error.__context__
-            self._refuse_in_turn(str(cause) if isinstance(cause, HeadRefused) else NO_HTTP)
+            self._refuse_in_turn(refusal_of(error.__context__))
         except HeadRefused as refused:
-            self._refuse_in_turn(str(refused))
+            self._refuse_in_turn(refusal_of(refused))
 
     def _go_on_with_strange(self, data: bytes) -> None:
         """Once a head with a method that the parser does not know is whole, parse it with another method."""
@@ -236,12 +246,12 @@ class EdgeProtocol(HttpToolsProtocol):
         self.parser = _parser_of(self)
         self._feed(whole)
 
-    def _refuse_in_turn(self, message: str) -> None:
+    def _refuse_in_turn(self, refusal: Refusal) -> None:
         """Refuse what is no HTTP once every request before it is answered, and take no more."""
-        self._fault = message
+        self._fault = refusal
         cycle: Any = self.cycle
         if cycle is None or cycle.response_complete:
-            self._refuse(Invalid(message))
+            self._refuse(refusal)
         elif cycle.more_body:
             # It is the body of the last request that is no HTTP.
             if self.pipeline and self.pipeline[0][0] is cycle:
@@ -249,14 +259,14 @@ class EdgeProtocol(HttpToolsProtocol):
             elif cycle.response_started:
                 self.transport.close()
             else:
-                self._refuse(Invalid(message))
+                self._refuse(refusal)
 
     def on_response_complete(self) -> None:
         """Begin the next request that has arrived; after the last one, refuse what came behind it."""
         is_last = not self.pipeline
         super().on_response_complete()
         if is_last and self._fault is not None and not self.transport.is_closing():
-            self._refuse(Invalid(self._fault))
+            self._refuse(self._fault)
 
     def resume_writing(self) -> None:
         """Go on writing: the client reads."""
@@ -308,7 +318,8 @@ def _parser_of(protocol: EdgeProtocol) -> httptools.HttpRequestParser:
 
 
 def _parts_of(url: bytes) -> tuple[str, bytes, bytes]:
-    """Take a URL apart: path, path as sent, query. Raises `HttpParserInvalidURLError`."""
+    """Take a URL apart: path, path as sent, query. Raises `HeadRefused` or `HttpParserInvalidURLError`."""
+    check_target(url)
     parsed = httptools.parse_url(url)
     path = parsed.path.decode("ascii")
     return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""
