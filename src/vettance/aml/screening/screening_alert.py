@@ -166,10 +166,11 @@ def summary_of(screening: Screening, name: str) -> str:
     matches = open_matches(screening)
     best = matches[0].match
     lists = ", ".join(dict.fromkeys(source_code(one.match.entity) for one in matches))
+    strength = matches[0].classification.value.lower()
     verb = "is" if screening.decision is ScreeningOutcome.CONFIRMED else "may be"
     return (
         f"{name[:_SHOWN_CHARS_MAX]} {verb} {best.entity.name[:_SHOWN_CHARS_MAX]} "
-        f"(score {best.score}, {matches[0].classification.value}) on {lists}."
+        f"({strength} match, score {best.score}) on {lists}."
     )
 
 
