@@ -168,7 +168,7 @@ def test_screening_without_a_list_is_a_fault_and_a_stale_list_a_warning(data: Pa
     run_cli(data, "aml", "set", "--tenant", tenant, "--inline-screening", "on", "--json")
     code, found = ask(data)
     assert code == 1
-    assert "1 tenants screen names" in found["watchlists"]["found"]
+    assert "1 tenant screens names" in found["watchlists"]["found"]
     assert "watchlist refresh --source" in found["watchlists"]["mend"]
     run_cli(data, "watchlist", "import", "--source", "sample")
     assert ask(data) == (0, {})

@@ -237,4 +237,4 @@ def test_health_shows_what_was_given_up(unsafe: Service) -> None:
     now_ms = time.time_ns() // 1_000_000
     unsafe.rows(f"UPDATE subscription SET overflowed_at_ms = {now_ms} WHERE id = '{made['id']}'")
     findings = unsafe.cli("doctor", "--json", ok=False).stdout
-    assert "7 deliveries of 1 subscriptions were given up" in findings
+    assert "7 deliveries of 1 subscription were given up" in findings

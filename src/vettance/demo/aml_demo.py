@@ -11,6 +11,7 @@ from rich.table import Table
 
 from vettance import clock
 from vettance.clock import DAY_MS
+from vettance.commands import counted_word
 from vettance.demo.demo_client import ClientFault, Connection, DemoTarget, post
 from vettance.generate.aml_stream import Watch, aml_events
 from vettance.wire.payload import JSON, encode
@@ -145,7 +146,10 @@ def show_money(console: Console, outcome: AmlDemoResult, to: DemoTarget, took_s:
         f"{outcome.ordinary_alerted / max(1, outcome.ordinary):.2%} of ordinary events alerted."
     )
     ranks = Counter(outcome.severities.values())
-    console.print(f"{len(outcome.severities):,} alerts: " + ", ".join(f"{n} {s}" for s, n in ranks.items()))
+    console.print(
+        f"{counted_word(len(outcome.severities), 'alert')}: "
+        + ", ".join(f"{n} {s}" for s, n in ranks.items())
+    )
     if outcome.example is not None:
         console.print(f"\nOne of them, {outcome.example['severity']}: {outcome.example['summary']}")
     console.print("\n[bold]The cases of your officers[/]")

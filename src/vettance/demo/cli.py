@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vettance.commands import Decimal, Whole, json_option
+from vettance.commands import Decimal, Whole, counted_word, json_option
 from vettance.demo.feed import Feed, FeedFault, Sample, generated, parquet
 from vettance.wire.payload import JSON, encode
 
@@ -139,9 +139,10 @@ def _watch_money(
 
     make_fresh(folder)
     console.print(f"Setting up a service in {folder}/ …")
+    span = f"{counted_word(size[1], 'day')} of {counted_word(size[0], 'customer')}"
     with launched(folder, port) as to:
         command(folder, "tenant", "set", to.tenant_id, "--aml", "on")
-        console.print(f"It listens on {to.target.base_url}. Now come {size[1]} days of {size[0]} customers.")
+        console.print(f"It listens on {to.target.base_url}. Now come {span}.")
         began = time.monotonic()
         with _progress(console, about_events(size[0], size[1])) as advance:
             import uvloop

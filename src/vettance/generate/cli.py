@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
-from vettance.commands import Decimal, Whole, json_option, output_option, whole_file
+from vettance.commands import Decimal, Whole, counted_word, json_option, output_option, whole_file
 from vettance.generate.aml_stream import START_DEFAULT_MS as AML_START_MS
 from vettance.generate.aml_stream import Watch, write_aml
 from vettance.generate.attacks import ATTACKS
@@ -206,9 +206,9 @@ def aml(
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return
-    click.echo(f"{found.events:,} events in {out}/, {found.laundering:,} of them laundering:")
+    click.echo(f"{counted_word(found.events, 'event')} in {out}/, {found.laundering:,} of them laundering:")
     for typology, count in found.cases.items():
-        click.echo(f"  {typology:<20}{count:>6,} cases")
+        click.echo(f"  {typology:<20}{count:>6,} case{'' if count == 1 else 's'}")
 
 
 def _write(traffic: Traffic, events: BinaryIO, truth: BinaryIO, *, labelled: bool) -> StreamSummary:
@@ -228,12 +228,13 @@ def _report(summary: StreamSummary, out: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(summary).decode())
         return
-    click.echo(f"{summary.events:,} events from {summary.first} to {summary.last} in {out}/")
-    click.echo(f"{summary.fraud:,} of them are fraud ({summary.fraud / max(1, summary.events):.2%}):")
+    click.echo(f"{counted_word(summary.events, 'event')} from {summary.first} to {summary.last} in {out}/")
+    are, share = "is" if summary.fraud == 1 else "are", summary.fraud / max(1, summary.events)
+    click.echo(f"{summary.fraud:,} of them {are} fraud ({share:.2%}):")
     for scenario, count in summary.scenarios.items():
         if scenario in summary.cases:
-            cases = summary.cases[scenario]
-            click.echo(f"  {scenario:<22}{count:>8,} events in {cases:,} case{'s' if cases > 1 else ''}")
+            cases = counted_word(summary.cases[scenario], "case")
+            click.echo(f"  {scenario:<22}{count:>8,} event{'' if count == 1 else 's'} in {cases}")
 
 
 def _bar(total: int) -> "Progress":

@@ -113,29 +113,31 @@ def _embedded(data: str | None) -> Settings:
     return settings
 
 
-#: Tables that people ask for after a restore, and what they call their rows.
+#: Tables that people ask for after a restore, and what they call a row.
 _SAVED = {
-    "tenant": "tenants",
-    "api_key": "API keys",
-    "decision": "decisions",
-    "feedback": "labels",
-    "list_entry": "list entries",
-    "subscription": "webhook subscriptions",
-    "delivery": "deliveries",
-    "job": "jobs",
-    "aml_event": "AML events",
-    "aml_case": "AML cases",
-    "aml_screening": "screenings",
-    "aml_subject": "screened subjects",
+    "tenant": "tenant",
+    "api_key": "API key",
+    "decision": "decision",
+    "feedback": "label",
+    "list_entry": "list entry",
+    "subscription": "webhook subscription",
+    "delivery": "delivery",
+    "job": "job",
+    "aml_event": "AML event",
+    "aml_case": "AML case",
+    "aml_screening": "screening",
+    "aml_subject": "screened subject",
 }
 
 
 def _words(manifest: Manifest) -> str:
     """Tell what a backup holds; what it has none of is left out, but for events."""
     newest = "" if manifest.newest_at_ms is None else f" (the newest: {timestamp(manifest.newest_at_ms)})"
-    counts = {rows: manifest.tables.get(table, 0) for table, rows in _SAVED.items()}
-    saved = [f"{manifest.events:,} events{newest}", *(f"{n:,} {rows}" for rows, n in counts.items() if n)]
-    return f"{', '.join(saved)}; {len(manifest.files)} files, schema {manifest.schema}"
+    counts = {row: manifest.tables.get(table, 0) for table, row in _SAVED.items()}
+    saved = [counted_word(count, row) for row, count in counts.items() if count]
+    events = f"{counted_word(manifest.events, 'event')}{newest}"
+    files = counted_word(len(manifest.files), "file")
+    return f"{', '.join((events, *saved))}; {files}, schema {manifest.schema}"
 
 
 def _show(backup: Path, manifest: Manifest, folder: Path, text: str, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vettance.commands import data_option, fail, json_option, settings_of, show
+from vettance.commands import counted_word, data_option, fail, json_option, settings_of, show
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import check as pending_migrations
 from vettance.db.migrate import migrate as apply_migrations
@@ -70,7 +70,8 @@ def copy(source: str, target: str, as_json: bool) -> None:
     except StoreDown as error:
         fail(str(error))
     tables = {one.table: one.rows for one in copied}
-    text = f"Copied {sum(tables.values())} rows of {len(tables)} tables, counted on both sides."
+    rows = counted_word(sum(tables.values()), "row")
+    text = f"Copied {rows} of {counted_word(len(tables), 'table')}, counted on both sides."
     if tables["watchlist_version"]:
         text += " The files of watchlists are not copied: take the folder watchlists along, whole."
     show({"tables": tables, "rows": sum(tables.values())}, text, as_json=as_json)

@@ -158,7 +158,8 @@ def erase(
         fail(str(error))
     if not erased.known:
         fail(f"nothing of this tenant names {external_id}; nothing was erased")
-    lines = [f"{erased.events:,} events and {erased.rows:,} other rows now say {erased.pseudonym}.", "Kept:"]
+    events, rows = counted_word(erased.events, "event"), counted_word(erased.rows, "other row")
+    lines = [f"{events} and {rows} now say {erased.pseudonym}.", "Kept:"]
     lines += [
         f"  {'' if one.count is None else f'{one.count:,} '}{one.what}: {one.why}." for one in erased.kept
     ]

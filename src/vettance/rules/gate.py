@@ -262,7 +262,8 @@ def first_faults(faults: list[Fault]) -> list[Fault]:
     kept, rest = ranked[:FAULTS_MAX], ranked[FAULTS_MAX:]
     kept.sort(key=lambda fault: (fault.line or 0, fault.column or 0))
     # As bad as the worst of those that it stands for, which comes first.
-    more = Fault("document", f"there are {len(rest)} more faults, not shown here", warning=rest[0].warning)
+    said = "there is 1 more fault" if len(rest) == 1 else f"there are {len(rest)} more faults"
+    more = Fault("document", f"{said}, not shown here", warning=rest[0].warning)
     return [*kept, more if rest[0].test is None else more._replace(test="")]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vettance.commands import Whole, counted, data_option, fail, find_tenant, open_store
+from vettance.commands import Whole, counted, counted_word, data_option, fail, find_tenant, open_store
 from vettance.jobs.sql import JobKind
 from vettance.streams.stream_address import StreamAddress, consumer_name, read_stream_address
 from vettance.streams.stream_message import IdRule, read_id_rule
@@ -187,7 +187,8 @@ def _line(run: StreamRun, rate: float, *, as_json: bool) -> str:
         f"{counted(counts.accepted, 'event')} taken ({rate:,.0f}/s)",
         f"{counts.repeated:,} came again",
         f"{counts.refused:,} refused",
-        f"{counts.results_sent:,} results and {counts.dead_letters_sent:,} dead letters sent",
+        f"{counted_word(counts.results_sent, 'result')} sent",
+        f"{counted_word(counts.dead_letters_sent, 'dead letter')} sent",
         f"{run.waiting:,} waiting",
         *(f"{what}: {why}" for what, why in run.hindrances.items()),
     ]

@@ -153,10 +153,12 @@ async def find_and_measure(
 
 
 def _too_few(log: LabelledLog, known: LabelledLog) -> str:
-    said = f"{known.frauds} labelled frauds can be learned from, {FRAUDS_MIN} are needed."
+    frauds = "1 labelled fraud" if known.frauds == 1 else f"{known.frauds} labelled frauds"
+    said = f"{frauds} can be learned from, {FRAUDS_MIN} are needed."
     young = log.frauds - known.frauds
     if young:
-        said += f" {young} more are so young that other events of their time may still be labelled."
+        more = f"{young} more {'is' if young == 1 else 'are'} so young"
+        said += f" {more} that other events of their time may still be labelled."
     return said
 
 

@@ -15,6 +15,7 @@ from vettance import clock
 from vettance.commands import (
     Result,
     Whole,
+    counted_word,
     data_option,
     fail,
     find_tenant,
@@ -101,12 +102,13 @@ def _import_details(done: ImportResult) -> dict[str, Any]:
 def _words(done: ImportResult) -> str:
     version = done.version
     text = (
-        f"{SOURCES[version.source].title}: {version.entities:,} entities with {version.names:,} names, "
-        f"version {version.version}"
+        f"{SOURCES[version.source].title}: {counted_word(version.entities, 'entity')} with "
+        f"{counted_word(version.names, 'name')}, version {version.version}"
     )
     if done.entities_before:
+        more = version.entities - done.entities_before
         text += (
-            f" ({version.entities - done.entities_before:+,} entities)" if done.changed else " (unchanged)"
+            f" ({more:+,} {'entity' if abs(more) == 1 else 'entities'})" if done.changed else " (unchanged)"
         )
     if version.source == "sample":
         text += "\nTHIS IS A SAMPLE of a few dozen designations, to try things out; it protects nobody"
@@ -189,7 +191,7 @@ def remove(source: str, tenant: str | None, as_json: bool, data: str | None) -> 
     if gone is None:
         fail(f"{source} is not screened against; `vettance watchlist list` shows what is")
     result = {"source": gone.source, "version": gone.version, "entities": gone.entities}
-    text = f"{gone.entities:,} entities of {gone.source} are screened against no longer."
+    text = f"{gone.source} is screened against no longer: {counted_word(gone.entities, 'entity')}."
     show(result, text, as_json=as_json)
 
 

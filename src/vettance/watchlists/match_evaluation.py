@@ -83,7 +83,8 @@ def report(evaluation: Evaluation, misses: int) -> str:
         parts = (tally.precision, tally.recall, tally.f1, tally.false_positive_rate)
         shown = "  ".join("      –" if part is None else f"{part:7.4f}" for part in parts)
         lines.append(f"{tag:<{width}}  {tally.cases:5d}    {shown}")
-    lines.append(f"A match counts from {evaluation.bound}; {evaluation.skipped} cases were left out.")
+    skipped = f"{evaluation.skipped:,} {'case was' if evaluation.skipped == 1 else 'cases were'} left out"
+    lines.append(f"A match counts from {evaluation.bound}; {skipped}.")
     if evaluation.misses and misses:
         lines.append(f"\nThe first {min(misses, len(evaluation.misses))} of {len(evaluation.misses)} misses:")
         lines.extend(

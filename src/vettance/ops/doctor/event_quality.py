@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from vettance.commands import counted_word
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, NewestEvent, cover
 from vettance.decisions.sql import select_newest_sent
 from vettance.ops.doctor.check import DoctorContext, DoctorFinding, ok, warning
@@ -32,7 +33,7 @@ def check_sent(patient: DoctorContext) -> Iterator[DoctorFinding]:
         for told, mend in _coverage_messages(covered):
             yield warning("events", f"{name} ({tenant}): {told}", mend)
     if looked:
-        yield ok("events", f"looked at the newest {NEWEST} of {looked} tenants")
+        yield ok("events", f"looked at the newest {NEWEST} of {counted_word(looked, 'tenant')}")
 
 
 def _coverage_messages(covered: Coverage) -> Iterator[tuple[str, str]]:

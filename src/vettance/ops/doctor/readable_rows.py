@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
 from vettance.aml.features import aml_schema
+from vettance.commands import counted_word
 from vettance.db.engine import Row, Statement
 from vettance.decisions.active_rulesets import RuleCache, logged_event
 from vettance.decisions.features import fraud_schema
@@ -43,12 +44,12 @@ def check_rules(patient: DoctorContext) -> Iterator[DoctorFinding]:
         if broken:
             yield warning(
                 name,
-                f"{len(broken)} newest rule sets are refused by this version, and older ones or the default "
-                f"pack decide, degraded: {_some(broken)}",
+                f"the newest rule sets of {counted_word(len(broken), 'tenant')} are refused by this version, "
+                f"and older ones or the default pack decide, degraded: {_some(broken)}",
                 "Pull them, see what `check` says of them, mend and push them.",
             )
         else:
-            yield ok(name, f"those of {len(rows)} tenants compile")
+            yield ok(name, f"those of {counted_word(len(rows), 'tenant')} compile")
 
 
 def check_events(patient: DoctorContext) -> Iterator[DoctorFinding]:

@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any, Final
 
 from vettance import clock
+from vettance.commands import counted_word
 from vettance.db.engine import StoreDown
 from vettance.ops.doctor.check import DoctorContext, DoctorFinding, fault, ok, warning
 from vettance.settings.urls import is_cluster
@@ -46,7 +47,9 @@ def check_database(patient: DoctorContext) -> Iterator[DoctorFinding]:
         found.append(fault(_DATABASE, health.lacking, mend))
     if health.connections_max < 2 * CONNECTIONS_EACH:
         mend = f"Count {CONNECTIONS_EACH} for each process of Vettance and raise max_connections."
-        found.append(warning(_DATABASE, f"it takes {health.connections_max} connections", mend))
+        found.append(
+            warning(_DATABASE, f"it takes {counted_word(health.connections_max, 'connection')}", mend)
+        )
     if health.partless:
         mend = (
             "Start a server, which makes them, or run `vettance migrate`; else these months stand together."

@@ -11,6 +11,7 @@ from typing import Final
 
 from vettance.aml.screening.freshness import DATA_OLD_MS, days_of, is_of_old, is_stale
 from vettance.clock import DAY_MS
+from vettance.commands import counted_word
 from vettance.db.connection import LOG_BYTES_MAX, failure, open_reader
 from vettance.db.engine import Misuse, Row, Statement, StoreDown
 from vettance.db.migrate import SchemaRefused
@@ -116,8 +117,8 @@ def check_clock(patient: DoctorContext) -> Iterator[DoctorFinding]:
         return
     newest = ask(patient, sql.select_newest_event())
     if newest and newest[0][0] > patient.now_ms + _AHEAD_MS:
-        minutes = (newest[0][0] - patient.now_ms) // 60_000
-        yield fault(name, f"the store has an event from {minutes} minutes ahead of the clock", mend)
+        ahead = counted_word((newest[0][0] - patient.now_ms) // 60_000, "minute")
+        yield fault(name, f"the store has an event from {ahead} ahead of the clock", mend)
         return
     yield ok(name, time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(patient.now_ms / 1000)))
 
@@ -143,7 +144,7 @@ def _ask_database(url: str) -> DoctorFinding:
 def _pending(name: str, pending: list[str]) -> DoctorFinding:
     return warning(
         name,
-        f"{len(pending)} migrations are pending, from {pending[0]}",
+        f"{counted_word(len(pending), 'migration')} pending, from {pending[0]}",
         "Make a backup, then `vettance migrate`; `vettance serve` also does it at its start.",
     )
 
@@ -237,15 +238,16 @@ def check_queues(patient: DoctorContext) -> Iterator[DoctorFinding]:
     if due is not None and patient.now_ms - due > _OVERDUE_MS:
         yield warning(
             "webhooks",
-            f"{waiting:,} deliveries wait, the oldest for more than ten minutes",
+            f"{counted_word(waiting, 'delivery')} waiting, the oldest for more than ten minutes",
             "Start a server; if one runs, look at the health of the subscriptions and at its log.",
         )
     ((subscriptions, given_up),) = ask(patient, sql.count_overflowed(patient.now_ms - DAY_MS)) or ((0, 0),)
     if subscriptions:
         yield warning(
             "webhooks",
-            f"too much waited for their tenants: {given_up:,} deliveries of {subscriptions} subscriptions "
-            "were given up, the last within a day",
+            f"too much waited for their tenants: {counted_word(given_up, 'delivery')} of "
+            f"{counted_word(subscriptions, 'subscription')} {'was' if given_up == 1 else 'were'} given up, "
+            "the last within a day",
             "Look at the health of the subscriptions; replay what was exhausted once their receivers answer.",
         )
 
@@ -268,7 +270,7 @@ def check_imports(patient: DoctorContext) -> Iterator[DoctorFinding]:
     for state, count, begun_at_ms in ask(patient, sql.select_waiting_imports()) or ():
         if patient.now_ms - begun_at_ms > _IMPORT_MS:
             found, mend = _IMPORTS[state]
-            yield warning("imports", f"{count:,} imports are {state}; the oldest {found}", mend)
+            yield warning("imports", f"{counted_word(count, 'import')} {state}; the oldest {found}", mend)
 
 
 def check_work(patient: DoctorContext) -> Iterator[DoctorFinding]:
@@ -278,7 +280,7 @@ def check_work(patient: DoctorContext) -> Iterator[DoctorFinding]:
         about = f" of {subject}" if subject else ""
         yield warning(
             "background work",
-            f"{work}{about} has failed {tries} times in a row ({error})",
+            f"{work}{about} has failed {counted_word(tries, 'time')} in a row ({error})",
             "The server's log says why (`work_failed`); everybody else is served meanwhile.",
         )
 
@@ -316,7 +318,8 @@ def check_watchlists(patient: DoctorContext) -> Iterator[DoctorFinding]:
             "Look whether the publisher offers newer files, then `vettance watchlist refresh` or `import`.",
         )
     if not stale and not old:
-        yield ok(name, f"{len(versions)} lists, {sum(one.version.entities for one in versions):,} entities")
+        entities = sum(one.version.entities for one in versions)
+        yield ok(name, f"{counted_word(len(versions), 'list')}, {counted_word(entities, 'entity')}")
 
 
 def _listless(tenants: int, screening: int) -> Iterator[DoctorFinding]:
@@ -324,10 +327,12 @@ def _listless(tenants: int, screening: int) -> Iterator[DoctorFinding]:
     name = "watchlists"
     mend = "`vettance watchlist refresh --source un_sc` (or another one), or `watchlist import` with files."
     if screening:
-        found = f"{screening} tenants screen names and no list is loaded: every screening answers 502"
+        who = f"{counted_word(screening, 'tenant')} {'screens' if screening == 1 else 'screen'} names"
+        found = f"{who} and no list is loaded: every screening answers 502"
         yield fault(name, found, mend)
     elif tenants:
-        found = f"{tenants} tenants have the AML product and no list is loaded: a screening would answer 502"
+        who = f"{counted_word(tenants, 'tenant')} {'has' if tenants == 1 else 'have'} the AML product"
+        found = f"{who} and no list is loaded: a screening would answer 502"
         yield warning(name, found, mend)
 
 
