@@ -66,6 +66,23 @@ def test_every_command_shows_an_example(words: str) -> None:
     assert re.search(rf"Examples?:\s+vettance {words.split(maxsplit=1)[0]}\b", command.help or "")
 
 
+@pytest.mark.parametrize("words", list(commands()))
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_no_line_is_wider_than_a_window(words: str, columns: int) -> None:
+    command = commands()[words]
+    text = command.get_help(click.Context(command, info_name=f"vettance {words}", terminal_width=columns))
+    assert [line for line in text.splitlines() if len(line) > max(columns, 100)] == []
+
+
+def test_values_that_an_option_takes_are_named() -> None:
+    for words, values in (
+        ("watchlist refresh", ("us_ofac_sdn", "opensanctions")),
+        ("webhooks listen", ("EVENT_RISK_EVALUATED", "REVIEW_SETTLED")),
+    ):
+        text = commands()[words].get_help(click.Context(commands()[words]))
+        assert all(value in text for value in values), words
+
+
 def test_options_of_one_name_are_explained_alike() -> None:
     helps: dict[str, dict[str | None, list[str]]] = {}
     for words, command in commands().items():

@@ -40,7 +40,8 @@ Scenarios: {", ".join(_SCENARIOS)}.
 \b
 Example:
   vettance generate fraud --customers 500 --days 30 --seed 7 --output traffic/
-  vettance generate fraud --customers 500 --days 30 --weight bot=0 --fraud-share 0.02 --output traffic/
+  vettance generate fraud --customers 500 --days 30 --weight bot=0 --fraud-share 0.02 \\
+    --output traffic/
 """
 
 

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 _files = click.argument(
     "paths", nargs=-1, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-_source_option = click.option(
-    "--source", required=True, metavar="NAME", type=click.Choice(list(SOURCES)), help="Which list it is."
-)
+#: All names between brackets, as Click shows a choice, would be one line that no window is wide enough for.
+_NAMES = ", ".join(SOURCES)
+_NAMED: dict[str, Any] = {"metavar": "NAME", "type": click.Choice(list(SOURCES))}
+_source_option = click.option("--source", required=True, help=f"Which list it is: {_NAMES}.", **_NAMED)
 _smaller_option = click.option(
     "--accept-smaller", "smaller", is_flag=True, help="Take a list over although it lost many entities."
 )
@@ -196,7 +197,9 @@ def remove(source: str, tenant: str | None, as_json: bool, data: str | None) -> 
 
 
 @watchlist.command("refresh")
-@click.option("--source", "sources", multiple=True, type=click.Choice(list(SOURCES)), help="Only this list.")
+@click.option(
+    "--source", "sources", multiple=True, help=f"Only this list; may be repeated: {_NAMES}.", **_NAMED
+)
 @click.option("--url", "urls", multiple=True, help="Fetch from here instead; with one --source.")
 @_smaller_option
 @json_option

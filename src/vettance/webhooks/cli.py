@@ -56,8 +56,9 @@ def webhooks() -> None:
     "--event",
     "events",
     multiple=True,
+    metavar="TYPE",
     type=click.Choice([kind.value for kind in MessageType]),
-    help="Only this type; may be repeated. Default: all.",
+    help=f"Only this type; may be repeated. Default: all. One of {', '.join(MessageType)}.",
 )
 @click.option("--port", default=0, type=Whole(0, 65535), help="Where to listen; default a free one.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line.")
