@@ -182,7 +182,7 @@ def test_versions_are_listed_shown_and_gone_back_to(writer: Caller) -> None:
     assert writer.get(f"{ROOT}/versions?cursor=x").status == 400
     one = writer.get(f"{ROOT}/versions/1").json
     assert (one["document"], one["features"]) == (OWN, first["features"])
-    for unknown in ("0", "9", "x", "99999999999"):
+    for unknown in ("0", "01", "9", "x", "99999999999"):
         assert writer.get(f"{ROOT}/versions/{unknown}").status == 404
     assert writer.post(root, {"to": 9}).status == 404
     entries = writer.service.rows(

@@ -77,7 +77,7 @@ def test_models_are_listed_with_their_cards(learner: Caller) -> None:
     assert whole["card"]["gain"]
     assert "gain" not in one["card"]
     assert {one["state"] for one in page["data"]} <= {"champion", "challenger"}
-    for wrong in ("0", "99999999999", "x", "-1"):
+    for wrong in ("0", "01", "99999999999", "x", "-1", "+1"):
         assert learner.get(f"{ROOT}/{wrong}").status == 404
 
 

@@ -19,7 +19,6 @@ from vettance.learning.change_features import (
 )
 from vettance.learning.change_models import find_setting
 from vettance.learning.feature_answers import (
-    VERSION_MAX,
     FeatureRollbackBody,
     FeatureSetAnswer,
     FeatureSetBody,
@@ -37,9 +36,11 @@ from vettance.models.own_features import own_names
 from vettance.models.sql import StoredModel
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.paging import PageQuery, bad_cursor
+from vettance.web.path_version import VERSION_MAX, version_in_path
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.body import read_body
+from vettance.wire.numbers import read_whole
 from vettance.wire.payload import JSON, Faults
 
 _TAG: Final = "Models"
@@ -93,7 +94,7 @@ class ModelDoors:
 
     async def one(self, call: Call) -> RouteReply:
         """GET /models/{version}."""
-        rows = await self._store.read(sql.select_model(call.tenant.id, _version_of(call)))
+        rows = await self._store.read(sql.select_model(call.tenant.id, version_in_path(call)))
         if not rows:
             raise NotFound
         stored = StoredModel(*rows[0])
@@ -193,7 +194,7 @@ class FeatureDoors:
     async def versions(self, call: Call) -> RouteReply:
         """GET /models/features/versions."""
         query, tenant = read_query(call.query_string, PageQuery), call.tenant.id
-        beyond = _number(query.cursor) if query.cursor is not None else None
+        beyond = read_whole(query.cursor, 1, VERSION_MAX) if query.cursor is not None else None
         if query.cursor is not None and beyond is None:
             raise bad_cursor()
         total = (await self._store.read(feature_version_sql.count_versions(tenant)))[0][0]
@@ -209,7 +210,7 @@ class FeatureDoors:
 
     async def version(self, call: Call) -> RouteReply:
         """GET /models/features/versions/{version}."""
-        return RouteReply(_set_answer(await find_version(self._store, call.tenant.id, _version_of(call))))
+        return RouteReply(_set_answer(await find_version(self._store, call.tenant.id, version_in_path(call))))
 
     async def roll_back(self, call: Call) -> RouteReply:
         """POST /models/features/rollback."""
@@ -247,17 +248,3 @@ def _read(call: Call, shape: type[_BodyStruct]) -> _BodyStruct:
     said = read_body(call.json() if call.body else {}, shape, faults)
     faults.raise_any()
     return said
-
-
-def _version_of(call: Call) -> int:
-    """Return the version that the path names. Raises `NotFound`."""
-    number = _number(call.path["version"])
-    if number is None:
-        raise NotFound
-    return number
-
-
-def _number(said: str) -> int | None:
-    if not (said.isascii() and said.isdigit() and len(said) < 11 and int(said) <= VERSION_MAX):
-        return None
-    return int(said)

@@ -9,11 +9,11 @@ from vettance.models.feature_set import Feature
 from vettance.models.feature_version import FeatureChange, FeatureVersion
 from vettance.rules.rule import Fault
 from vettance.web.paging import PageAnswer
+from vettance.web.path_version import VERSION_MAX
 from vettance.wire.body import how
 from vettance.wire.payload import BODY_BYTES_MAX, JSON, Wire, timestamp
 
 NOTE_CHARS_MAX = 4_000
-VERSION_MAX = 2**31 - 1
 
 Note = Annotated[
     str,
