@@ -106,11 +106,11 @@ class FraudKind:
         """
         known, until_ms = self._waits.get(tenant, ("", 0))
         if known != run.id:
-            sample = await self._store.read(sql.select_import_sample(tenant, run.id, _SAMPLE))
-            is_labelled = any(label is not None for _, label, _ in sample)
-            begins = is_labelled and await self._learning.begin_features(
-                tenant, [sent for *_, sent in sample]
-            )
+            rows = await self._store.read(sql.select_queued(tenant, run.id, _SAMPLE))
+            sample = [sql.AcceptedJob._make(row) for row in rows]
+            is_labelled = any(job.label is not None for job in sample)
+            bodies = [job.sent for job in sample]
+            begins = is_labelled and await self._learning.begin_features(tenant, bodies)
             until_ms = self._now_ms() + _FEATURES_MS_MAX if begins else 0
             self._waits[tenant] = run.id, until_ms
         return self._now_ms() < until_ms

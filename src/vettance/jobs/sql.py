@@ -119,19 +119,6 @@ def select_queued(tenant: str, import_id: str, limit: int) -> Statement:
     )
 
 
-def select_import_sample(tenant: str, import_id: str, limit: int) -> Statement:
-    """(seq, label, body) of the first events of an import that wait, in the order of their own time."""
-    return in_pieces(
-        scoped(
-            JOB,
-            tenant,
-            "SELECT seq, label, sent FROM job WHERE tenant = ? AND import_id = ? AND state = 'queued' "
-            "ORDER BY occurred_at_ms, seq LIMIT ?",
-            (import_id, limit),
-        )
-    )
-
-
 def select_waiting() -> Statement:
     """(tenant,) of every tenant with jobs that wait, in order; a step of the index for each."""
     return everyone(
