@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from vettance import clock
 from vettance.clock import DAY_MS, MINUTE_MS
-from vettance.db.engine import Row, Store
+from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.quality.count_rules import CountedLogs, RuleCounter
 from vettance.quality.counted_spans import CountedPart, parts_of, whole_hours
@@ -113,7 +113,7 @@ class QualityDesk:
         active, parts = await self._rules_of(tenant), parts_of(*span, now_ms // 1000)
         now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, measures)))
         if ALONE in measures and (covered := maybe_covered(now)):
-            _add(now, await self._overlaps(tenant, parts, covered))
+            await self._add_overlaps(tenant, parts, covered, now)
         quality = quality_of(active.ruleset.rules, now, {}, {}, {})
         return SpanReport(span[0] * 1000, span[1] * 1000, complete, quality)
 
@@ -126,34 +126,36 @@ class QualityDesk:
         parts, asked = parts_of(begin_s, end_s, now_s), (EVERY, *only) if only else ()
         earlier_s = begin_s - (end_s - begin_s)
         earlier = parts_of(*whole_hours(earlier_s * 1000, begin_s * 1000, now_s * 1000), now_s)
-        rules = [one for one in active.ruleset.rules if not only or one.id in only]
-        ids = [one.id for one in rules]
-        counted, before, hits, overlaps = await asyncio.gather(
+        counted, before, hits = await asyncio.gather(
             self._store.read(self._tables.select_counts(tenant, parts, rules=asked)),
             self._store.read(self._tables.select_counts(tenant, earlier, [HITS], asked)),
             self._store.read(self._tables.select_last_hits(tenant)),
-            self._overlaps(tenant, parts, ids),
         )
         now = by_rule(counted)
         last: dict[str, int] = dict(hits)
-        # A rule that is gone may have met others as well; one that did not act met none.
-        gone = [rule for rule, counts in now.items() if counts.get(HITS) and rule not in (EVERY, *ids)]
-        _add(now, [*overlaps, *await self._overlaps(tenant, parts, gone)])
+        await self._add_overlaps(tenant, parts, only, now)
+        rules = [one for one in active.ruleset.rules if not only or one.id in only]
         quality = quality_of(rules, now, by_rule(before), last, await self._costs(tenant, active))
         return SpanReport(begin_s * 1000, end_s * 1000, complete, quality)
 
-    async def _overlaps(self, tenant: str, parts: Sequence[CountedPart], rules: Sequence[str]) -> list[Row]:
-        """Return (rule, measure, amount) of how often some rules met those that they met most.
+    async def _add_overlaps(
+        self,
+        tenant: str,
+        parts: Sequence[CountedPart],
+        rules: Sequence[str],
+        counts: dict[str, dict[str, float]],
+    ) -> None:
+        """Add how often some rules, or all, met those that they met most.
 
         A few rules at a time are asked for: every pair of rules may have met in every hour, which is millions
-        of counts.
+        of counts. A rule that did not act met none.
         """
-        found: list[Row] = []
-        for first in range(0, len(rules), _OVERLAPPING):
-            some = rules[first : first + _OVERLAPPING]
+        acted = [rule for rule in (rules or counts) if rule != EVERY and counts.get(rule, {}).get(HITS)]
+        for first in range(0, len(acted), _OVERLAPPING):
+            some = acted[first : first + _OVERLAPPING]
             asked = self._tables.select_overlaps(tenant, parts, some, limit=OVERLAPS_SHOWN)
-            found += await self._store.read(asked)
-        return found
+            for rule, measure, amount in await self._store.read(asked):
+                counts[rule][measure] = amount
 
     async def days(
         self, tenant: str, measures: Sequence[str], from_ms: int, to_ms: int, rule: str | None = None
@@ -183,9 +185,3 @@ class QualityDesk:
                 del self._timed[next(iter(self._timed))]
             self._timed[tenant] = active.digest, now_ms + _TIMED_MS, costs
         return costs
-
-
-def _add(counts: dict[str, dict[str, float]], overlaps: Sequence[Row]) -> None:
-    """Add how often rules met others to what they did."""
-    for rule, measure, amount in overlaps:
-        counts.setdefault(rule, {})[measure] = amount
