@@ -105,4 +105,6 @@ def visitor_of(service: Service, tenant_id: str, *roles: str) -> Visitor:
     make_user(service, email, tenant_id, *roles)
     visitor = Visitor(service.base_url)
     assert visitor.sign_in(email).status == 303
+    # A tenant that a command has just made is known to the service within a second.
+    service.wait_for(lambda: visitor.get("/console/profile").status != 404)
     return visitor
