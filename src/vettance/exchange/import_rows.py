@@ -106,6 +106,7 @@ class FraudKind:
         """
         known, until_ms = self._waits.get(tenant, ("", 0))
         if known != run.id:
+            self._waits[tenant] = run.id, 0  # Should this fail, the import goes on without.
             rows = await self._store.read(sql.select_queued(tenant, run.id, _SAMPLE))
             sample = [sql.AcceptedJob._make(row) for row in rows]
             is_labelled = any(job.label is not None for job in sample)
