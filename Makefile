@@ -116,8 +116,8 @@ AT_ONCE := -n $(TEST_JOBS) --dist loadfile
 # What comes first does not wait for one another: mypy keeps one core busy for a minute, the others mostly download.
 test: $(READY)  ## Everything CI runs
 	@$(MAKE) --no-print-directory -j 4 lint chromium typescript oidc-provider
-	$(BIN)/python tests/servers.py sh -c '$(BIN)/pytest $(AT_ONCE) && { test -z "$$VETTANCE_TEST_POSTGRES" \
-	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/pytest $(AT_ONCE) $(ON_BOTH) \
+	$(BIN)/python tests/servers.py sh -c '$(BIN)/python tests/run_suite.py $(AT_ONCE) && { test -z "$$VETTANCE_TEST_POSTGRES" \
+	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/python tests/run_suite.py $(AT_ONCE) $(ON_BOTH) \
 	  --deselect tests/webhooks/test_api.py::test_a_stop_takes_no_longer_than_promised_though_a_receiver_hangs; }'
 
 site: $(READY)  ## Build the documentation as pages that work offline, into site/
