@@ -19,13 +19,18 @@ def test_three_such_amounts_alert_in_whatever_order_they_come(
     other_officer: Caller, order: tuple[float, ...]
 ) -> None:
     customer = {"externalId": f"order {order}"}
-    statuses = [
+    answers = [
         other_officer.post(
             PATH, event(customer=customer, metadata={"amount": 9500}, sourceReportedAt=hours_ago(hours))
-        ).json["status"]
+        ).json
         for hours in order
     ]
-    assert statuses == ["CLEAR", "CLEAR", "ALERTED"]
+    assert [one["status"] for one in answers] == ["CLEAR", "CLEAR", "ALERTED"]
+    (alert,) = answers[2]["alerts"]
+    # Only before the newest of them, both others are earlier.
+    said, unsaid = ("earlier", "other") if order[2] == 1 else ("other", "earlier")
+    assert f"2 {said} events" in alert["summary"]
+    assert f"{unsaid} events" not in alert["summary"]
 
 
 def test_several_senders_alert_in_whatever_order_they_come(other_officer: Caller) -> None:

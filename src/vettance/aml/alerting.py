@@ -185,8 +185,15 @@ class AlertBuilder:
         """Return the summary of a finding, and the values that its rule read."""
         thought, record = self._thought, self._thought.record
         running = thought.active.ruleset.running
+        # Of a late event, the first answers are those as of its own time.
+        as_if_last = bool(record.late_answers) and record.answers != record.late_answers[0]
         summary, values = self._teller.tell(
-            running[finding.rule], thought.active.compiled, record.facts, record.answers, thought.event
+            running[finding.rule],
+            thought.active.compiled,
+            record.facts,
+            record.answers,
+            thought.event,
+            as_if_last=as_if_last,
         )
         if finding.others:
             others = "; ".join(running[index].name for index in finding.others)

@@ -48,8 +48,13 @@ class EvidenceWriter:
         facts: Sequence[Any],
         answers: Sequence[Value],
         event: AmlEvent,
+        *,
+        as_if_last: bool = False,
     ) -> tuple[str, dict[str, Any]]:
-        """Return the summary of an alert in plain words, and every value its rule read, by name."""
+        """Return the summary of an alert in plain words, and every value its rule read, by name.
+
+        Answers about a late event `as_if_last` also count what happened after it.
+        """
         checked = self._checked.get(rule.when)
         if checked is None:
             checked = self._checked[rule.when] = check(rule.when, self._schema)
@@ -61,8 +66,9 @@ class EvidenceWriter:
         scale = event.transfer.amount / worth if worth and event.transfer.amount is not None else 1.0
         parts = [_money(event)]
         for found in checked.aggregates:
-            if (said := _said(found, counted[found.text], scale)) is not None and said not in parts:
-                parts.append(said)
+            said_of = _said(found, counted[found.text], scale, as_if_last=as_if_last)
+            if said_of is not None and said_of not in parts:
+                parts.append(said_of)
         parts += _shape(event, checked.names)
         said = "; ".join(part for part in parts if part)
         summary = f"{rule.explanation} {said[:1].upper()}{said[1:]}." if said else rule.explanation
@@ -87,10 +93,15 @@ def _name(party: str) -> str:
     return party.partition(":")[2]
 
 
-def _said(found: AggregateExpression, value: Value, scale: float) -> str | None:
-    """Say one aggregate in words, money in the currency of the event; what counted nothing says nothing."""
+def _said(found: AggregateExpression, value: Value, scale: float, *, as_if_last: bool) -> str | None:
+    """Say one aggregate in words, money in the currency of the event; what counted nothing says nothing.
+
+    A span that ends after the event is left out: readers would count it up to the event.
+    """
     pattern = AGGREGATES[found.kind].phrase
     if pattern is None or type(value) not in (int, float) or not value:
+        return None
+    if as_if_last and "{span}" in pattern:
         return None
     if found.value is not None and found.value.text == "worth" and type(value) in (int, float):
         value = float(value) * scale
@@ -98,7 +109,12 @@ def _said(found: AggregateExpression, value: Value, scale: float) -> str | None:
     what = name_in_words(found.value.text) if found.value else ""
     assert isinstance(value, int | float)
     return pattern.format(
-        value=value, which=which, what=what, window=_span(found.window_ms / 1000), span=_span(float(value))
+        value=value,
+        order="other" if as_if_last else "earlier",
+        which=which,
+        what=what,
+        window=_span(found.window_ms / 1000),
+        span=_span(float(value)),
     )
 
 

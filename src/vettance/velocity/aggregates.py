@@ -157,7 +157,7 @@ _ROWS: Final = (
         from_entries="{count}",
         from_summary="{count}",
         range=Range.COUNT,
-        phrase="{value:,.0f} earlier events{which} within {window}",
+        phrase="{value:,.0f} {order} events{which} within {window}",
         doc="""How many events, or how many that fulfil the condition. 0 when there were none.
 
         Example: `count(event_name == "user.login_failed", by=ip, within="10m") > 5`
