@@ -1,5 +1,6 @@
 """Forms that are refused: the page is shown again, with what was typed and what is wrong with it."""
 
+import html
 import re
 from typing import Any
 
@@ -60,6 +61,31 @@ def test_a_bad_address_for_a_list_is_shown_with_what_was_typed(ann: Visitor) -> 
     assert re.search(r'name="value"[^>]*aria-invalid="true"', form)
     assert '<p class="fault"' in form
     assert '<details class="adder right" open>' in answer.text
+
+
+@pytest.mark.parametrize("list_type", ["block", "allow"])
+def test_every_address_is_put_on_a_list_only_when_that_is_said_again(ann: Visitor, list_type: str) -> None:
+    typed = {
+        "type": "IP",
+        "value": "0.0.0.0/0",
+        "listType": list_type,
+        "expiry": "1d",
+        "reason": "All <of> them.",
+    }
+    asked = send(ann, "/console/lists", "/console/lists", **typed)
+    assert asked.status == 422
+    assert f"{list_type.capitalize()} every IPv4 address?" in asked.words
+    assert '"confirm": true' not in asked.words
+    assert "0.0.0.0/0" not in ann.get("/console/lists").text
+    form = form_with(asked, f"{list_type.capitalize()} all of them")
+    sent = {name: html.unescape(text) for name, text in re.findall(r'name="([^"]+)" value="([^"]*)"', form)}
+    assert sent.items() >= typed.items()
+    assert ann.post("/console/lists", sent).status == 303
+    shown = ann.get("/console/lists")
+    assert "0.0.0.0/0" in shown.text
+    remove = re.search(r'action="(/console/lists/[^"]+/remove)"', shown.text)
+    assert remove is not None
+    assert ann.post(remove[1], {"csrf": shown.csrf}).status == 303
 
 
 def test_a_form_that_was_refused_twice_is_still_on_its_page(ann: Visitor, page: str) -> None:

@@ -302,17 +302,22 @@ def test_entries_survive_a_restart(own_service: Service) -> None:
     assert decide(tenant, ip="203.0.113.5")["decision"] == "deny"
 
 
+@pytest.mark.parametrize("list_type", ["block", "allow"])
 @pytest.mark.parametrize("network", ["0.0.0.0/0", "::/0"])
-def test_blocking_every_address_there_is_must_be_confirmed(tenant: Caller, network: str) -> None:
+def test_an_entry_of_every_address_there_is_must_be_confirmed(
+    tenant: Caller, network: str, list_type: str
+) -> None:
     for path, body in (
         ("/api/v1/lists", {"type": "IP", "value": network}),
         ("/api/v1/lists/ip", {"ip": network}),
     ):
-        refused = tenant.post(path, {**body, "listType": "block"})
+        refused = tenant.post(path, {**body, "listType": list_type})
         assert refused.status == 422
-        assert '"confirm": true' in str(refused.json["error"]["details"])
+        said = str(refused.json["error"]["details"])
+        assert f"would {list_type} every" in said
+        assert '"confirm": true' in said
     made = tenant.post(
-        "/api/v1/lists", {"type": "IP", "value": network, "listType": "block", "confirm": True}
+        "/api/v1/lists", {"type": "IP", "value": network, "listType": list_type, "confirm": True}
     )
     assert made.status == 201
     assert tenant.delete(f"/api/v1/lists/{made.json['id']}").status == 200

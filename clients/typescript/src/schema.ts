@@ -2301,7 +2301,7 @@ export interface components {
              */
             expiresAt?: string | null;
             /**
-             * @description A block of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
+             * @description An entry of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
              * @default false
              */
             confirm?: boolean;
@@ -2636,7 +2636,7 @@ export interface components {
             /** @default null */
             value?: string | null;
             /**
-             * @description A block of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
+             * @description An entry of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
              * @default false
              */
             confirm?: boolean;
@@ -7082,6 +7082,22 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Not so; the body says why. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnoozeAnswer"];
+                };
+            };
             /** @description Success. */
             201: {
                 headers: {
@@ -7213,6 +7229,22 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Not so; the body says why. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnoozeAnswer"];
+                };
+            };
             /** @description Success. */
             201: {
                 headers: {

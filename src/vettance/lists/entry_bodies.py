@@ -12,11 +12,8 @@ _HOST_BITS: Final = (
     "must be the first address of its range: bits beyond the prefix length are set; leave the length out if "
     "one address is meant"
 )
-#: Ranges that would block everybody, whom few mean to block; `confirm` says that it is meant.
-_EVERY_ADDRESS: Final = {
-    network: f'would block every {family} address there is (2^{bits}); add "confirm": true if that is meant'
-    for network, family, bits in (("0.0.0.0/0", "IPv4", 32), ("::/0", "IPv6", 128))
-}
+#: Ranges that are everybody, whom few mean to block or to allow; `confirm` says that it is meant.
+EVERY_ADDRESS: Final = {"0.0.0.0/0": ("IPv4", 32), "::/0": ("IPv6", 128)}
 
 _Type = Annotated[EntryType, how(also_named="valueType", any_case=True, wrong_type=NOT_TEXT)]
 _List = Annotated[ListType, how(wrong_type=NOT_TEXT)]
@@ -24,7 +21,7 @@ _Value = Annotated[str | None, how(chars_max=VALUE_CHARS_MAX)]
 _Confirm = Annotated[
     bool,
     msgspec.Meta(
-        description="A block of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true."
+        description="An entry of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true."
     ),
     how(as_sent=True),
 ]
@@ -166,8 +163,10 @@ def _read_value(
         return None
     canonical, fault = read_value(entry_type, value)
     confirmed = isinstance(said, EntryBody | IpBody) and said.confirm is True
-    if fault is None and said.list_type is ListType.BLOCK and not confirmed:
-        fault = _EVERY_ADDRESS.get(canonical or "")
+    if fault is None and canonical in EVERY_ADDRESS and said.list_type is not None and not confirmed:
+        family, bits = EVERY_ADDRESS[canonical]
+        every = f"every {family} address there is (2^{bits})"
+        fault = f'would {said.list_type} {every}; add "confirm": true if that is meant'
     if fault is not None:
         faults.meaning[name] = fault
     return canonical

@@ -585,7 +585,7 @@ class EntryBody(TypedDict):
     """
     confirm: NotRequired[bool]
     """
-    A block of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
+    An entry of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
     """
 
 
@@ -611,7 +611,7 @@ class IpBody(TypedDict):
     value: NotRequired[str | None]
     confirm: NotRequired[bool]
     """
-    A block of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
+    An entry of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true.
     """
 
 
