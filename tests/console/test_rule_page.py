@@ -175,6 +175,16 @@ def test_a_rule_is_snoozed_and_acts_again(desk: RuleDesk) -> None:
     assert 'value="&lt;b&gt;"' in refused.text
 
 
+def test_a_snooze_that_is_sent_again_is_the_same(desk: RuleDesk) -> None:
+    fields = {"rule": "big", "type": "CUSTOMER", "value": "c-twice", "expiry": "7d", "reason": ""}
+    for _ in range(3):
+        assert desk.editor.submit(f"{PATH}/big", f"{PATH}/snoozes", **fields).status == 303
+    ends = set(re.findall(rf"{PATH}/snoozes/snz_\w+/end", desk.editor.get(f"{PATH}/big").text))
+    assert 1 <= len(ends) <= 2  # One for each minute in which it was sent.
+    for end in ends:
+        assert desk.editor.submit(f"{PATH}/big", end, rule="big").status == 303
+
+
 def test_a_change_is_proposed_as_the_document_with_one_member_changed(desk: RuleDesk) -> None:
     now = {"rule": "big", "score": "45", "rollout": "100", "mode": "active", "when": "metadata.amount > 900"}
     same = desk.editor.submit(f"{PATH}/big", f"{PATH}/changes", **now, then="draft")

@@ -56,12 +56,29 @@ def test_a_snoozed_rule_is_recorded_and_does_nothing(
 
 
 def test_ending_one_of_two_snoozes_promises_nothing_of_the_rule(holding: Caller) -> None:
-    first, second = (snooze(holding, value="gina").json["id"] for _ in range(2))
+    first, second = (snooze(holding, value="gina", reason=one).json["id"] for one in ("Tests.", "A kiosk."))
     ended = holding.delete(f"{ROOT}/{first}").json
     assert ended == {"success": True, "message": "The snooze has ended."}
     assert paid(holding, customer={"externalId": "gina"})["decision"] == "approve"
     assert holding.delete(f"{ROOT}/{second}").status == 200
     assert paid(holding, customer={"externalId": "gina"})["decision"] == "review"
+
+
+def test_the_same_snooze_again_is_the_one_in_force(service: Service, holding: Caller) -> None:
+    members = {"value": "hugo", "until": "2099-01-01T00:00:00Z", "reason": "Tests."}
+    made = snooze(holding, **members)
+    again = snooze(holding, **{**members, "value": " hugo "})
+    assert (made.status, again.status) == (201, 200)
+    assert again.json == made.json
+    what = "--type", "customer", "--value", "hugo", "--until", "2099-01-01", "--reason", "Tests.", "--json"
+    assert service.cli("rules", "snooze", "large", "--tenant", holding.id, *what) == made.json
+    assert [one["id"] for one in holding.get(ROOT).json["data"] if one["value"] == "hugo"] == [
+        made.json["id"]
+    ]
+    assert holding.delete(f"{ROOT}/{made.json['id']}").status == 200
+    anew = snooze(holding, **members)
+    assert anew.status == 201
+    assert holding.delete(f"{ROOT}/{anew.json['id']}").status == 200
 
 
 def test_a_snooze_ends_by_itself(holding: Caller) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Final
 
-from vettance.clock import DAY_MS
+from vettance.clock import DAY_MS, MINUTE_MS
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
 from vettance.console.refusal_words import refusal_words
 from vettance.console.review_forms import names_of
@@ -120,7 +120,8 @@ class RulePage:
             "ruleId": rule_id,
             "type": form.get("type"),
             "value": form.get("value"),
-            "until": timestamp(visit.now_ms + days * DAY_MS),
+            # To the whole minute: a form that is sent twice says the same twice, and is one snooze.
+            "until": timestamp(-(-(visit.now_ms + days * DAY_MS) // MINUTE_MS) * MINUTE_MS),
             "reason": form.get("reason"),
         }
         return await self._do(visit, rule_id, "POST", f"{self._place.rules}/snoozes", body, "rule-snoozed")

@@ -94,6 +94,7 @@ class SnoozeDoors:
                 takes=AmlSnoozeBody if is_aml else SnoozeBody,
                 answers=SnoozeAnswer,
                 status=201,
+                otherwise=((200, SnoozeAnswer),),
                 refusals=(409, 422),
                 idempotent=True,
                 product=product,
@@ -127,9 +128,15 @@ class SnoozeDoors:
         return RouteReply(SnoozePage.of(query, [_answer(one) for one in shown], total, following))
 
     async def add(self, call: Call) -> RouteReply:
-        """POST /rules/snoozes."""
+        """POST /rules/snoozes; 200 with the one in force that says the same, if there is one."""
         tenant, now_ms = call.tenant.id, self._now_ms()
         said = read_snooze(call.json(), await self._rules_of(tenant), now_ms)
+        rows = await self._store.read(sql.select_current_of(tenant, self._kind, now_ms))
+        if (known := said.found_in(map(sql.snooze_of, rows))) is not None:
+            reply = RouteReply(_answer(known), 200)
+            if kept := call.keep(reply):
+                await self._store.write(*kept)
+            return reply
         if len(self._mirror.books[self._kind].get(tenant, ())) >= SNOOZES_MAX:
             raise Conflict(
                 f"There are {SNOOZES_MAX:,} snoozes, as many as there can be. End some.",

@@ -69,31 +69,7 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
         body = {"ruleId": rule, "type": kind, "value": value, "until": until_ms / 1000, "reason": reason}
 
         async def work(store: Store) -> JSON:
-            now_ms = clock.now_ms()
-            rows = await store.read(sets.select_active(tenant_id))
-            # A tenant of AML that never pushed any rules has the pack in force.
-            document = rows[0][1] if rows else load_pack_text(sets.pack)
-            known = [one.id for one in read_ruleset(document).rules]
-            try:
-                said = read_snooze(body, known, now_ms)
-            except Refusal as refusal:
-                faults = ", ".join(f"{name} {fault}" for name, fault in refusal.details.items())
-                fail(faults or refusal.message)
-            one = Snooze(
-                id=IdSource().make(PREFIX, now_ms),
-                tenant=tenant_id,
-                kind=sets.pack,
-                rule=said.rule,
-                type=said.type,
-                value=said.value,
-                reason=said.reason,
-                author=actor,
-                created_at_ms=now_ms,
-                until_ms=said.until_ms,
-                ended_at_ms=None,
-            )
-            await store.write(sql.insert_snooze(one), note_change(sql.AREA, tenant_id, one.id, now_ms))
-            return _out(one)
+            return await _make(store, sets, tenant_id, body, actor)
 
         if server is not None:
             local_only("actor")
@@ -102,6 +78,38 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
             one = run_for_tenant(data, tenant_id, work)
         said = f"{one['id']}: {rule} does nothing for {one['value']} until {one['until']}."
         show(one, said, as_json=as_json)
+
+
+async def _make(store: Store, sets: RuleSets, tenant_id: str, body: JSON, actor: str) -> JSON:
+    """Store a snooze; one in force that says the same is the one."""
+    now_ms = clock.now_ms()
+    rows = await store.read(sets.select_active(tenant_id))
+    # A tenant of AML that never pushed any rules has the pack in force.
+    document = rows[0][1] if rows else load_pack_text(sets.pack)
+    known = [one.id for one in read_ruleset(document).rules]
+    try:
+        said = read_snooze(body, known, now_ms)
+    except Refusal as refusal:
+        faults = ", ".join(f"{name} {fault}" for name, fault in refusal.details.items())
+        fail(faults or refusal.message)
+    current = await store.read(sql.select_current_of(tenant_id, sets.pack, now_ms))
+    if (same := said.found_in(map(sql.snooze_of, current))) is not None:
+        return _out(same)
+    one = Snooze(
+        id=IdSource().make(PREFIX, now_ms),
+        tenant=tenant_id,
+        kind=sets.pack,
+        rule=said.rule,
+        type=said.type,
+        value=said.value,
+        reason=said.reason,
+        author=actor,
+        created_at_ms=now_ms,
+        until_ms=said.until_ms,
+        ended_at_ms=None,
+    )
+    await store.write(sql.insert_snooze(one), note_change(sql.AREA, tenant_id, one.id, now_ms))
+    return _out(one)
 
 
 def _add_unsnooze(group: click.Group, sets: RuleSets) -> None:

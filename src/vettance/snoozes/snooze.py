@@ -148,6 +148,12 @@ class SnoozeRequest(msgspec.Struct, frozen=True):
     until_ms: int
     reason: str
 
+    def found_in(self, current: Iterable[Snooze]) -> Snooze | None:
+        """Return one of those in force that says the same; a second one would have to be ended as well."""
+        said = (self.rule, self.type, self.value, self.until_ms, self.reason)
+        wanted = (one for one in current if (one.rule, one.type, one.value, one.until_ms, one.reason) == said)
+        return next(wanted, None)
+
 
 def read_snooze(body: JSON, rules: Iterable[str], now_ms: int) -> SnoozeRequest:
     """Read a body about one of some rules. Raises `Invalid` (400) or `Unprocessable` (422)."""
