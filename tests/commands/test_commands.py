@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from tests.live import run_cli
 from vettance.cli import main
+from vettance.commands import Decimal, Whole
 from vettance.rules.packs import load_pack_text
 
 #: The one that answers nothing: it runs on, and its log is JSON.
@@ -59,6 +60,15 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
 def test_every_command_answers_scripts_in_json(name: str) -> None:
     options = {text for option in EVERY[name].params for text in option.opts}
     assert ("--json" in options) == (name not in NO_JSON)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_number_of_a_command_is_read_as_plain_digits(name: str) -> None:
+    for option in EVERY[name].params:
+        if isinstance(option.type, click.IntRange | click.types.IntParamType):
+            assert isinstance(option.type, Whole), option.opts
+        if isinstance(option.type, click.FloatRange | click.types.FloatParamType):
+            assert isinstance(option.type, Decimal), option.opts
 
 
 def test_help_is_shown_by_the_real_command() -> None:

@@ -47,7 +47,18 @@ def test_a_tenant_is_renamed_by_the_rules_by_which_it_was_named(shop: tuple[str,
         assert_refused(run("tenant", "set", shop[3], "--name", name, *shop[:2]), "printable", code=2)
 
 
-@pytest.mark.parametrize("words", [("rules", "pull", "--version"), ("aml", "diff", "--version")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("rules", "pull", "--version"),
+        ("aml", "diff", "--version"),
+        ("model", "card"),
+        ("model", "promote"),
+        ("model", "features", "rollback", "--to"),
+        ("model", "alerts", "card"),
+        ("model", "alerts", "promote"),
+    ],
+)
 def test_a_version_beyond_all_numbers_is_refused(shop: tuple[str, ...], words: tuple[str, ...]) -> None:
     assert_refused(run(*words, 10**20, *shop), "is not in the range", code=2)
 

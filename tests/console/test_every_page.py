@@ -248,3 +248,16 @@ def test_hostile_texts_are_text_on_every_page(service: Service, tenant: Caller, 
         assert 'href="javascript:' not in page.text, path
         shown += "&lt;script&gt;alert(1)" in page.text
     assert shown >= 2
+
+
+def test_the_largest_amounts_break_no_page(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Largest amounts"))
+    found = []
+    for amount in (1.7e308, -1.7e308, 2**63 - 1):
+        body = {"eventName": "payment.attempt", "metadata": {"amount": amount, "currency": "EUR"}}
+        answer = caller.post("/api/v1/decisions/evaluate", body)
+        assert answer.status == 200
+        found.append(f"/console/decisions/{answer.json['correlationIds']['eventId']}")
+    visitor = visitor_of(service, caller.id, "analyst", "lead", "editor")
+    for path in (*found, "/console/", "/console/reports", "/console/queue", "/console/rules/suggestions"):
+        assert visitor.get(path).status == 200, path

@@ -43,6 +43,17 @@ def test_amounts_follow_the_locale() -> None:
     assert locale_of("*, ../../etc/passwd") == "en"
 
 
+def test_numbers_beyond_the_digits_of_a_double_have_a_power_of_ten() -> None:
+    show = ValueFormatter(NOW_MS, locale="de")
+    assert [show.number(value) for value in (999_999_999_999_999.0, 1e15, -1.7e308)] == [
+        "999.999.999.999.999",
+        "1E15",
+        "-1,7E308",
+    ]
+    assert show.money(1e300, "eur") == "1E300 EUR"
+    assert show.number(2**63 - 1) == "9.223.372.036.854.775.807"
+
+
 @pytest.mark.parametrize(
     "locale", ["en", "de", "de_CH", "fr", "es", "pl", "pt_PT", "sv", "hi", "en_IN", "bn", "ar", "fa", "he"]
 )

@@ -7,7 +7,7 @@ import pytest
 
 from vettance.decisions.decision import Outcome, decide
 from vettance.models.feature_set import Feature
-from vettance.models.model_score import TABLE, ModelResult, contributions_of, reasons_of, score_of
+from vettance.models.model_score import TABLE, ModelResult, contributions_of, reasons_of, score_of, shown
 from vettance.rules.ruleset import read_ruleset
 
 RULES = read_ruleset(
@@ -75,4 +75,14 @@ def test_reasons_are_the_families_that_raise_most() -> None:
         "LARGE",
         "MODEL_HISTORY",
         "MODEL_AMOUNT",
+    ]
+
+
+def test_a_huge_value_is_written_with_its_power_of_ten() -> None:
+    assert [shown(value) for value in (None, 850.0, 7.749, 1e15, 1e308)] == [
+        "unknown",
+        "850",
+        "7.75",
+        "1e+15",
+        "1e+308",
     ]

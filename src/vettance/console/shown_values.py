@@ -21,6 +21,9 @@ _ADDRESS_CHARS_MAX: Final = 40
 #: 95 % of a normal distribution lie within so many standard deviations.
 _Z: Final = 1.96
 _COUNTED_MAX: Final = 10**9
+#: From here on a number is written with its power of ten: a double has no more digits, and Babel fails at 28
+#: of them. Anybody who may send an event may send such an amount.
+_PLAIN_MAX: Final = 1e15
 _LOCALES_KEPT: Final = 256
 
 
@@ -92,6 +95,8 @@ class ValueFormatter:
         if not isinstance(amount, int | float) or isinstance(amount, bool):
             return str(amount)
         if isinstance(currency, str) and len(currency) == 3 and currency.isascii() and currency.isalpha():
+            if abs(amount) >= _PLAIN_MAX:
+                return f"{self.number(amount)} {currency.upper()}"
             from babel.numbers import format_currency
 
             return format_currency(amount, currency.upper(), locale=self.locale)
@@ -105,8 +110,10 @@ class ValueFormatter:
             return str(value)
         if isinstance(value, int) and value > 0 and (mark := _thousands_mark(self.locale)) is not None:
             return f"{value:,}".replace(",", mark)
-        from babel.numbers import format_decimal
+        from babel.numbers import format_decimal, format_scientific
 
+        if isinstance(value, float) and abs(value) >= _PLAIN_MAX:
+            return format_scientific(value, format="0.#####E0", locale=self.locale)
         return format_decimal(round(value, 6), locale=self.locale, group_separator=True)
 
     def count(self, number: Any, noun: str) -> str:

@@ -11,7 +11,7 @@ from vettance.commands import data_option, fail, json_option, show
 from vettance.learning.alert_answers import alert_model_out, alert_setting_out
 from vettance.learning.steering_cli import work_on
 from vettance.learning.training_cli import request, show_card, show_models
-from vettance.rules.version_cli import tenant_option
+from vettance.rules.version_cli import VERSION, tenant_option, version_argument
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -82,7 +82,7 @@ def list_alert_models(tenant_id: str, as_json: bool, data: str | None) -> None:
 
 
 @alerts.command("card")
-@click.argument("version", type=click.IntRange(min=1), required=False)
+@click.argument("version", type=VERSION, required=False)
 @tenant_option
 @json_option
 @data_option
@@ -114,7 +114,7 @@ def card(version: int | None, tenant_id: str, as_json: bool, data: str | None) -
 
 
 @alerts.command("promote")
-@click.argument("version", type=click.IntRange(min=1))
+@version_argument
 @tenant_option
 @json_option
 @data_option

@@ -14,7 +14,7 @@ from vettance.learning.drift import WARNED_MIN, WEIGHED_ROWS_MIN
 from vettance.learning.feature_cli import features
 from vettance.learning.steering_cli import add_steering_commands, described, said_of, work_on
 from vettance.learning.training_cli import request, show_card, show_models
-from vettance.rules.version_cli import tenant_option
+from vettance.rules.version_cli import VERSION, tenant_option
 from vettance.wire.payload import encode, timestamp
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def show_setting(tenant_id: str, as_json: bool, data: str | None) -> None:
 
 
 @model.command("card")
-@click.argument("version", type=click.IntRange(min=1), required=False)
+@click.argument("version", type=VERSION, required=False)
 @tenant_option
 @json_option
 @data_option

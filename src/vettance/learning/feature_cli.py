@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vettance.commands import counted, data_option, fail, json_option, run_for_tenant, show, show_table
+from vettance.commands import Whole, counted, data_option, fail, json_option, run_for_tenant, show, show_table
 from vettance.errors import NotFound, Refusal
 from vettance.rules.rule_file import file_argument, refuse, warn
-from vettance.rules.version_cli import by_option, note_option, tenant_option
+from vettance.rules.version_cli import VERSION, by_option, note_option, tenant_option
 from vettance.wire.payload import timestamp
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def check_features(file: Path, tenant_id: str, as_json: bool, data: str | None) 
 @file_argument
 @tenant_option
 @note_option
-@click.option("--over", type=click.IntRange(min=0), help="Only while this version is in force.")
+@click.option("--over", type=Whole(0, VERSION.max), help="Only while this version is in force.")
 @by_option
 @json_option
 @data_option
@@ -126,9 +126,7 @@ def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
 
 
 @features.command("rollback")
-@click.option(
-    "--to", type=click.IntRange(min=1), help="Which version; the one that was in force before when left out."
-)
+@click.option("--to", type=VERSION, help="Which version; the one that was in force before when left out.")
 @tenant_option
 @note_option
 @by_option

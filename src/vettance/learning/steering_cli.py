@@ -10,7 +10,13 @@ from vettance import clock
 from vettance.commands import data_option, fail, json_option, run_for_tenant, show, show_table
 from vettance.errors import NotFound, Refusal
 from vettance.ids import IdSource
-from vettance.rules.version_cli import break_glass_option, by_option, note_option, tenant_option
+from vettance.rules.version_cli import (
+    break_glass_option,
+    by_option,
+    note_option,
+    tenant_option,
+    version_argument,
+)
 from vettance.wire.payload import timestamp
 
 if TYPE_CHECKING:
@@ -103,7 +109,7 @@ def _show(found: SteeredModels, *, as_json: bool) -> None:
 
 
 @click.command("promote")
-@click.argument("version", type=click.IntRange(min=1))
+@version_argument
 @tenant_option
 @note_option
 @break_glass_option

@@ -17,6 +17,8 @@ MODEL_PROBABILITY: Final = "model.probability"
 REASONED_MIN: Final = 30
 REASONS_MAX: Final = 3
 _SCORE_MAX: Final = 100
+#: From here on a value is written with its power of ten: a double has no more digits.
+_PLAIN_MAX: Final = 1e15
 _EFFECT_MIN: Final = 0.01
 
 _POINTS: Final = [(log_odds_of(p), score) for p, score in TABLE]
@@ -100,4 +102,6 @@ def shown(value: float | None) -> str:
     """Write the value of a feature for people."""
     if value is None:
         return "unknown"
+    if abs(value) >= _PLAIN_MAX:
+        return f"{value:.6g}"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"

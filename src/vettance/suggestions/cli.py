@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from vettance.commands import (
+    Decimal,
     counted,
     data_option,
     fail,
@@ -45,13 +46,13 @@ _UNDER_WAY: Final = ("queued", "running")
 @click.option("--weights", is_flag=True, help="Fit the scores of the rules in force instead.")
 @click.option(
     "--precision",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Decimal(0, 1, min_open=True),
     metavar="P",
     help="With --threshold: the number that reaches this precision.",
 )
 @click.option(
     "--load",
-    type=click.FloatRange(0),
+    type=Decimal(0),
     metavar="N",
     help="With --threshold: the number that keeps all reviews within so many a day.",
 )
