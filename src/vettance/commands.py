@@ -343,8 +343,18 @@ class Decimal(click.FloatRange):
         return float(super().convert(value, param, ctx))
 
 
+def _read_bound(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """Read one end of a part of time. Whichever end is read last is held to the other."""
+    moment = read_time(context, option, value)
+    ends = {**context.params, option.name: moment}
+    from_ms, to_ms = ends.get("from_ms"), ends.get("to_ms")
+    if from_ms is not None and to_ms is not None and from_ms > to_ms:
+        raise click.BadParameter("must not be later than --to", param_hint="--from")
+    return moment
+
+
 def _time_option(name: str, help_text: str) -> Callable[[Any], Any]:
-    return click.option(f"--{name}", f"{name}_ms", callback=read_time, metavar="TIME", help=help_text)
+    return click.option(f"--{name}", f"{name}_ms", callback=_read_bound, metavar="TIME", help=help_text)
 
 
 #: The options of every command over a part of time.

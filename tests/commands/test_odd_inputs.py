@@ -10,6 +10,12 @@ from click.testing import CliRunner, Result
 from vettance.cli import main
 from vettance.commands import whole_file
 
+#: The commands over a part of time.
+SPANS = (
+    *("rules quality", "rules backtest", "rules suggest", "rules calibrate --hold 1%", "export events"),
+    *("aml quality", "aml backtest"),
+)
+
 
 def run(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
@@ -61,6 +67,17 @@ def test_a_tenant_is_renamed_by_the_rules_by_which_it_was_named(shop: tuple[str,
 )
 def test_a_version_beyond_all_numbers_is_refused(shop: tuple[str, ...], words: tuple[str, ...]) -> None:
     assert_refused(run(*words, 10**20, *shop), "is not in the range", code=2)
+
+
+@pytest.mark.parametrize("words", SPANS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_span_that_ends_before_it_begins_is_refused(
+    shop: tuple[str, ...], words: str, *, turned: bool
+) -> None:
+    ends = [("--from", "2026-12-01"), ("--to", "2026-11-01")]
+    given = (*words.split(), *((__file__,) if words.endswith("backtest") else ()))
+    options = [word for end in (reversed(ends) if turned else ends) for word in end]
+    assert_refused(run(*given, *options, *shop), "must not be later than --to", code=2)
 
 
 def test_a_digit_that_no_number_is_written_with_is_no_time(shop: tuple[str, ...]) -> None:

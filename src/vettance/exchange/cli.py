@@ -93,8 +93,6 @@ def export(
     if as_json and out is None:
         fail("--json goes with --output; without it, standard output takes the rows")
     keep_existing(out, force=force)
-    if from_ms is not None and to_ms is not None and from_ms > to_ms:
-        raise click.BadParameter("must not be later than --to", param_hint="--from")
 
     async def work(chosen: str) -> int:
         async with open_store(data) as (store, settings):

@@ -330,7 +330,7 @@ def _pick(kept: list[sql.StoredVersion], prefix: str) -> Version:
 )
 @click.option("--bound", type=Whole(0, 100), help="A review bound to try instead of the profile's.")
 @click.option("--search", is_flag=True, help="Search the imported lists instead of comparing each pair.")
-@click.option("--misses", default=20, show_default=True, help="How many of the cases that failed to show.")
+@click.option("--misses", type=Whole(0), default=20, show_default=True, help="How many failed cases to show.")
 @json_option
 @data_option
 def evaluate(
