@@ -96,6 +96,11 @@ def test_orders_that_make_no_sense_are_refused(
     assert member in answer.json["error"]["details"]
 
 
+def test_a_number_that_is_no_version_is_told_so(past: Caller) -> None:
+    refused = past.post(ROOT, {"version": -1})
+    assert (refused.status, refused.json["error"]["details"]) == (422, {"version": "is no version"})
+
+
 LOWER = {"id": "large", "when": "metadata.amount > 1"}
 
 

@@ -205,8 +205,13 @@ def test_a_failing_test_ends_with_one_and_is_shown(pipeline: Pipeline) -> None:
 
 
 def test_a_version_that_is_not_there_ends_with_one(pipeline: Pipeline) -> None:
-    assert pipeline.run("rules", "approve", "999999").returncode == 1
-    assert pipeline.run("rules", "pull", "--version", "999999").returncode == 1
+    for words in (("approve", "999999"), ("pull", "--version", "999999"), ("rollback", "--to", "999999")):
+        for group in ("rules", "aml"):
+            done = pipeline.run(group, *words)
+            said = f"Error: there is no such version; `vettance {group} list` shows them\n"
+            assert (done.returncode, done.stderr) == (1, said)
+    done = pipeline.run("rules", "unsnooze", "snz_nobody")
+    assert "there is no such snooze; `vettance rules snoozes` shows them" in done.stderr
 
 
 def test_a_threshold_of_a_rule_that_is_not_there_ends_with_one(pipeline: Pipeline) -> None:

@@ -75,6 +75,21 @@ async def test_a_version_needs_another_than_its_author_and_then_comes_into_force
     assert (await ana.activate(2)).state is VersionState.ACTIVE
     found = await versions(stores[0])
     assert [found[number].state for number in (1, 2)] == [VersionState.RETIRED, VersionState.ACTIVE]
+    for refused, said in (
+        (ana.roll_back(2), "Version 2 is active; its rules are in force already."),
+        (ana.activate(1), "Version 1 is retired; a rollback to it takes its rules back into force."),
+        (
+            ana.propose(1, None),
+            "Version 1 is retired; only one that is draft or proposed can take this step.",
+        ),  # type: ignore[arg-type]
+        (
+            ana.reject(1, ""),
+            "Version 1 is retired; only one that is draft, proposed or approved can take this",
+        ),
+    ):
+        with pytest.raises(Conflict, match=said) as told:
+            await refused
+        assert told.value.details["reason"] == "wrong_state"
     back = await ana.roll_back()
     assert (back.version, back.origin, back.state) == (3, 1, VersionState.ACTIVE)
     document = await stores[0].read(DECIDING.select_active(TENANT.id))

@@ -166,7 +166,7 @@ def read_backtest(body: JSON) -> tuple[BacktestBody, int, int]:
     from_ms, to_ms = read_span(said.moment_from, said.moment_to, faults)
     given = [name for name in ("version", "document", "rule") if getattr(said, name) is not None]
     if not faults.shape and len(given) != 1:
-        faults.meaning["version"] = "give one of version, document and rule"
+        faults.meaning.setdefault("version", "give one of version, document and rule")
     faults.raise_any()
     return said, from_ms, to_ms
 

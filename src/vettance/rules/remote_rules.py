@@ -22,6 +22,8 @@ _ANSWER_S_MAX: Final = 60.0
 #: An answer of this size holds a thousand versions, or a backtest of years.
 _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGE: Final = 100
+#: What is not there where the service answers 404: a part of its path, a noun, the command that lists it.
+_SHOWN_BY: Final = (("/snoozes/", "snooze", "snoozes"), ("/rulesets/", "version", "list"))
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -98,7 +100,7 @@ class RemoteRules:
                 return self._read(reply.read(_ANSWER_BYTES_MAX), reply.status)
         except urllib.error.HTTPError as error:
             with error:
-                self._refuse(error.code, error.read(_ANSWER_BYTES_MAX))
+                self._refuse(path, error.code, error.read(_ANSWER_BYTES_MAX))
         except urllib.error.URLError as error:
             self._not_asked(f"{self.url} cannot be reached: {_plain(error.reason)}")
         except (OSError, http.client.HTTPException) as error:
@@ -110,7 +112,7 @@ class RemoteRules:
         except ValueError:
             self._not_asked(f"{self.url} answered {status} with something else than JSON; is it the service?")
 
-    def _refuse(self, status: int, body: bytes) -> NoReturn:
+    def _refuse(self, path: str, status: int, body: bytes) -> NoReturn:
         try:
             error = decode(body)["error"]
             message, details = str(error["message"]), dict(error.get("details") or {})
@@ -126,6 +128,8 @@ class RemoteRules:
             )
         if status in (403, 429) or status >= 500:
             self._not_asked(f"{self.url} answered {status}: {message}")
+        if status == 404:
+            fail(_missing(path, message), status=status)
         faults = [fault_of(one) for one in details.pop("faults", ())]
         if faults:
             more = "".join(f"\n\n{fault}" for fault in faults)
@@ -144,6 +148,15 @@ class _NotAsked(click.ClickException):
     """The service could not be asked."""
 
     exit_code = 2
+
+
+def _missing(path: str, message: str) -> str:
+    """Return which thing is not there, in the words of the same command with a store."""
+    group = "aml" if path.startswith("/aml/") else "rules"
+    for part, noun, command in _SHOWN_BY:
+        if part in path:
+            return f"there is no such {noun}; `vettance {group} {command}` shows them"
+    return message
 
 
 def _plain(reason: object) -> str:

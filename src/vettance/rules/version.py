@@ -110,6 +110,8 @@ def check_rejectable(one: RuleSetVersion) -> None:
 
 def check_activable(one: RuleSetVersion, *, needs_approval: bool) -> None:
     """Demand that a version may come into force. Raises `Conflict`."""
+    if one.state is VersionState.RETIRED:
+        raise _wrong_state(one, "a rollback to it takes its rules back into force")
     if not needs_approval:
         _demand(one, VersionState.PROPOSED, VersionState.APPROVED)
         return
@@ -124,15 +126,18 @@ def check_activable(one: RuleSetVersion, *, needs_approval: bool) -> None:
 
 def check_returnable(one: RuleSetVersion) -> None:
     """Demand that the document of a version may be taken back into force. Raises `Conflict`."""
+    if one.state is VersionState.ACTIVE:
+        raise _wrong_state(one, "its rules are in force already")
     if one.state is not VersionState.RETIRED:
         raise Conflict("Only a version that was in force once can be returned to.", "never_active")
 
 
 def _demand(one: RuleSetVersion, *states: VersionState) -> None:
     if one.state not in states:
-        wanted = " or ".join(states)
-        raise Conflict(
-            f"Version {one.version} is {one.state}; only one that is {wanted} can take this step.",
-            "wrong_state",
-            state=one.state.value,
-        )
+        *most, last = states
+        wanted = f"{', '.join(most)} or {last}" if most else last
+        raise _wrong_state(one, f"only one that is {wanted} can take this step")
+
+
+def _wrong_state(one: RuleSetVersion, said: str) -> Conflict:
+    return Conflict(f"Version {one.version} is {one.state}; {said}.", "wrong_state", state=one.state.value)
