@@ -50,6 +50,16 @@ def test_too_few_frauds_train_no_model() -> None:
         train(rows(50, 2_450)[1:], NAMES, None)
 
 
+def test_frauds_alone_train_no_model() -> None:
+    made = rows(60)
+    frauds, legit = ([row for row in made if row.fraud is fraud] for fraud in (True, False))
+    said = "9 decisions since features are kept are legitimate, by a label or by their age, 10 are needed"
+    with pytest.raises(TooFewLabels, match=said):
+        train([*legit[:9], *frauds], NAMES, None)
+    # Enough are legitimate, but none of the newest, by which the model would be measured.
+    assert not train([*legit[:10], *frauds], NAMES, None).is_better
+
+
 def test_a_model_that_is_worse_than_what_serves_is_not_promoted() -> None:
     known = [
         row._replace(log_odds=4.0 if row.fraud else -4.0, features=array("d", [1.0, 1.0, 1.0]).tobytes())

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vettance.learning.isotonic import ScoredRows, apply, chances, find_calibration, losses
-from vettance.learning.training_rows import TrainingRow, check_frauds
+from vettance.learning.training_rows import TrainingRow, check_labels
 from vettance.models.calibration import NOT_CALIBRATED, Calibration
 from vettance.models.trees import TreeText
 
@@ -68,7 +68,7 @@ def train(
     Before that, a candidate is trained on the older ones, and measured on the newest frauds and what happened
     meanwhile; the champion is measured by what it said when it decided them. None is the rules alone.
     """
-    check_frauds(rows)
+    check_labels(rows)
     frauds = [place for place, row in enumerate(rows) if row.fraud]
     table = _table_of(rows, len(names))
     cut = frauds[-max(COMPARED_MIN, int(COMPARED_SHARE * len(frauds)))]
@@ -86,7 +86,9 @@ def train(
     ratio = float(np.average(said, weights=shown.weight)) / max(
         float(np.average(shown.fraud, weights=shown.weight)), 1e-9
     )
-    is_better = measured >= known - deviation and _RATIO[0] <= ratio <= _RATIO[1]
+    # Where all of the newest are fraud, any order of them is right.
+    tells = not newest.fraud.all()
+    is_better = tells and measured >= known - deviation and _RATIO[0] <= ratio <= _RATIO[1]
     booster = _fit(table, names, seed, trees)
     gains = sorted(
         zip(names, booster.feature_importance("gain").tolist(), strict=True),

@@ -24,7 +24,7 @@ from vettance.learning.training_rows import (
     RowCollector,
     StandingLabel,
     TooFewLabels,
-    check_frauds,
+    check_labels,
     decided_row,
     standing_labels,
 )
@@ -65,7 +65,7 @@ async def work(
     names = tuple(one.name for one in taken.features.features)
     rows = collector.rows()
     try:
-        check_frauds(rows)
+        check_labels(rows)
         # Loading what trains takes a second of processor, which this process hardly gets on a busy machine.
         from vettance.learning.train import train
 

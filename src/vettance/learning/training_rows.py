@@ -4,7 +4,7 @@ import math
 import random
 from array import array
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.decisions.decision import DecisionRecordData, Outcome
@@ -13,6 +13,8 @@ from vettance.models.model_score import score_of
 
 #: A model is made from so many labelled frauds at least.
 FRAUDS_MIN: Final = 50
+#: And from so many legitimate ones: where all is fraud, a model learns to call everything fraud.
+LEGIT_MIN: Final = 10
 ROWS_MAX: Final = 300_000
 #: Of these the newest are taken whole, older ones by a sample with weights.
 NEWEST_MAX: Final = 200_000
@@ -161,8 +163,11 @@ def standing_labels(rows: Iterable[tuple[str, int, int, int]]) -> dict[str, Stan
     return found
 
 
-def check_frauds(rows: Iterable[TrainingRow]) -> None:
-    """Demand that there is enough to learn from. Raises `TooFewLabels`."""
+def check_labels(rows: Collection[TrainingRow]) -> None:
+    """Demand that there is enough of both kinds to learn from. Raises `TooFewLabels`."""
     frauds = sum(row.fraud for row in rows)
     if frauds < FRAUDS_MIN:
         raise TooFewLabels(frauds, "labelled frauds were decided since features are kept", FRAUDS_MIN)
+    if (legit := len(rows) - frauds) < LEGIT_MIN:
+        words = "decisions since features are kept are legitimate, by a label or by their age"
+        raise TooFewLabels(legit, words, LEGIT_MIN)
