@@ -34,7 +34,7 @@ ORIGIN = "https://shop.example"
 #: What is left of every form once case, accents and escapes are gone.
 TRACES = ("ipek-strasse-77", "strasse.muller")
 #: Texts that no customer can be named by: words, ids and digests of the service's own, numbers, and the names
-#: of files that the operator gave.
+#: of files that the operator gave; and forms that an erasure forgets.
 NAMELESS = {
     "aml_alert": "id case_id origin typology rule_id severity state resolution",
     "aml_alert_count": "origin rule_id typology severity state resolution",
@@ -58,7 +58,7 @@ NAMELESS = {
     "audit_part": "entry name salt",
     "change": "area subject",
     "chunk_column": "name data",
-    "console_session": "id digest user_id stage method",
+    "console_session": "id digest user_id stage method kept_form",
     "decision": "id event_category decision level reasons",
     "delivery": "id subscription type subject state lease",
     "deployment": "secret_digest",

@@ -40,6 +40,7 @@ VERBS = {
     "take_messages.py",
     "watch_job.py",
     "administer.py",
+    "keep_forms.py",
     "openid_provider.py",
     "provider_sign_in.py",
     "aml_rebuild.py",

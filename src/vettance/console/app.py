@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 from vettance import clock
 from vettance.audit.act import Act, acting
@@ -11,14 +10,14 @@ from vettance.console import guard
 from vettance.console.assets import assets_by_url
 from vettance.console.error_pages import error_view, forbidden_view
 from vettance.console.inner_api import asker
+from vettance.console.late_forms import SECRET_FIELDS, ask_to_sign_in, shown_kept, without_kept
 from vettance.console.layout import page_values
 from vettance.console.masking import Sight, is_masked_for
 from vettance.console.page import (
     ANYBODY,
+    CHECK_ID,
     HOME,
-    LIVE_ID,
     SECOND_FACTOR,
-    SIGN_IN,
     ConsolePage,
     Download,
     FormFields,
@@ -31,6 +30,7 @@ from vettance.console.page import (
 )
 from vettance.console.page_table import PageTable
 from vettance.console.parts import ConsoleParts
+from vettance.console.refused_forms import KEPT_FIELD, PAGE_FIELD
 from vettance.console.rendering import render, zipped
 from vettance.console.reveal_page import revealed_until
 from vettance.console.shown_again import ShownAgain, refilled, shown_again
@@ -65,7 +65,7 @@ _AT_WORK_MAX: Final = 64
 _REFUSED: Final = (400, 409, 422)
 _LANGUAGE_CHARS_MAX: Final = 200
 #: Fields of forms that the audit log does not need, or must not know.
-_NOT_TOLD: Final = frozenset({"csrf", "tenant", "next", "old", "new", "again", "password", "code"})
+_NOT_TOLD: Final = frozenset({"csrf", "tenant", "next", PAGE_FIELD, KEPT_FIELD}) | SECRET_FIELDS
 
 
 class Console:
@@ -147,26 +147,44 @@ class Console:
         page, visit.path = found if found is not None else (None, {})
         if page is None or page.roles != ANYBODY:
             if visit.signed_in is None:
-                return _ask_to_sign_in(visit)
+                return await self._ask_to_sign_in(receive, visit, page)
             if visit.signed_in.stage is not Stage.FULL:
                 return Redirect(url_of(SECOND_FACTOR, next=own_path(visit.url)))
         if page is None:
             raise NotFound
         visit.query = _fields(scope["query_string"])
+        kept_id = without_kept(visit)
         if visit.signed_in is not None and visit.signed_in.stage is Stage.FULL:
             await self._place(visit, visit.query.get("tenant"))
             visit.sight.is_revealed = revealed_until(visit) is not None
+        is_earlier = False
         if visit.method == "POST":
-            await self._take_form(receive, visit, begins_session=page.begins_session)
+            is_earlier = await self._take_form(receive, visit, page)
         if page.roles != ANYBODY and not visit.may(*page.roles):
             return forbidden_view(page.roles)
-        return await self._answer_of(page, visit)
+        answer = await self._answer_of(page, visit, is_earlier=is_earlier)
+        if kept_id and isinstance(answer, View) and page.roles != ANYBODY and not visit.is_partial:
+            return await shown_kept(visit, answer, kept_id, self._pages)
+        return answer
 
-    async def _answer_of(self, page: ConsolePage, visit: Visit) -> PageAnswer | ShownAgain:
+    async def _ask_to_sign_in(self, receive: Receive, visit: Visit, page: ConsolePage | None) -> Redirect:
+        """Lead to the sign-in page; a form that a page of ours sent is kept where it can be."""
+        is_own = guard.is_own_origin(visit.headers, is_https=visit.is_https, proxies=self._parts.proxies)
+
+        async def read_form() -> FormFields:
+            return _fields(await _read_form(receive, visit.headers))
+
+        return await ask_to_sign_in(visit, read_form if is_own and page is not None else None)
+
+    async def _answer_of(
+        self, page: ConsolePage, visit: Visit, *, is_earlier: bool = False
+    ) -> PageAnswer | ShownAgain:
         """Have a page answer; one whose form is refused is shown again with what was typed."""
         if page.roles == ANYBODY:
             return await page.handler(visit)
         try:
+            if is_earlier:
+                raise EarlierForm
             return await (self._change(page, visit) if visit.method == "POST" else page.handler(visit))
         except Refusal as refused:
             shown = await shown_again(visit, refused, self._pages)
@@ -195,13 +213,16 @@ class Console:
             answer = await page.handler(visit)
             if not isinstance(answer, View):  # A form that is shown again has changed nothing.
                 await self._parts.acts.record()
+                if kept_id := visit.form.get(KEPT_FIELD):
+                    await self._parts.kept.forget(visit.signed.user_id, kept_id)
         return answer
 
     async def _recognize(self, visit: Visit) -> None:
         """Find out who visits."""
         if visit.cookie:
-            is_poll = visit.headers.get(b"hx-trigger") == LIVE_ID.encode()
-            visit.signed_in = await self._parts.sessions.find(visit.cookie, used=not is_poll)
+            # Of what a page asks for by itself, only the check of an editor follows upon somebody's typing.
+            is_used = not visit.is_partial or visit.headers.get(b"hx-target") == CHECK_ID.encode()
+            visit.signed_in = await self._parts.sessions.find(visit.cookie, used=is_used)
 
     async def _place(self, visit: Visit, tenant_id: str) -> None:
         """Set the tenant of a visit: that of the session, or another one of the user's that is named."""
@@ -221,17 +242,23 @@ class Console:
         visit.sight = Sight(parts.tokens, tenant.id, is_masked=is_masked_for(signed.roles))
         visit.asking = asker(parts.routes, tenant, signed.user_id, visit.request_id, visit.now_ms)
 
-    async def _take_form(self, receive: Receive, visit: Visit, *, begins_session: bool) -> None:
-        """Read a form, and check that a page of ours sent it, for this session. Raises `Refusal`."""
+    async def _take_form(self, receive: Receive, visit: Visit, page: ConsolePage) -> bool:
+        """Read a form, and check that a page of ours sent it, for this session. Raises `Refusal`.
+
+        Returns whether it is one of an earlier session: nothing is done, but it can be shown again.
+        """
         if not guard.is_own_origin(visit.headers, is_https=visit.is_https, proxies=self._parts.proxies):
             raise ForeignForm
         visit.form = _fields(await _read_form(receive, visit.headers))
-        if visit.signed_in is not None and not begins_session:
-            if not guard.fits_token(visit.form.get("csrf"), visit.signed.csrf_token):
-                raise ForeignForm
-            # A form is about the tenant whose page it was on, whichever another tab has chosen since.
-            if visit.signed.stage is Stage.FULL:
-                await self._place(visit, visit.form.get("tenant"))
+        if visit.signed_in is None or page.begins_session:
+            return False
+        is_earlier = not guard.fits_token(visit.form.get("csrf"), visit.signed.csrf_token)
+        if is_earlier and page.roles == ANYBODY:
+            raise ForeignForm
+        # A form is about the tenant whose page it was on, whichever another tab has chosen since.
+        if visit.signed.stage is Stage.FULL:
+            await self._place(visit, visit.form.get("tenant"))
+        return is_earlier
 
     def _refuse(self, visit: Visit, error: Exception) -> View:
         """Turn any exception into the page that tells of it."""
@@ -281,17 +308,14 @@ class ForeignForm(Refusal):
         )
 
 
-def _ask_to_sign_in(visit: Visit) -> Redirect:
-    """Lead to the sign-in page, and back from there to what was asked for."""
-    target = visit.url if visit.method in ("GET", "HEAD") else ""
-    if visit.is_partial:
-        current = urlsplit(visit.headers.get(b"hx-current-url", b"").decode("latin-1"))
-        target = f"{current.path}?{current.query}" if current.query else current.path
-    target = own_path(target)
-    cookies: tuple[tuple[str, str], ...] = ()
-    if visit.cookie:
-        cookies = (guard.write_cookie("", is_https=visit.is_https),)
-    return Redirect(url_of(SIGN_IN, next=target), cookies)
+class EarlierForm(Refusal):
+    """403: a form of our own pages without the token of this session: somebody has signed in anew since."""
+
+    status = 403
+    code = "FORBIDDEN"
+
+    def __init__(self) -> None:
+        super().__init__("The page is not of this session. Look at it once more, and send it again.")
 
 
 def _fields(raw: bytes) -> FormFields:

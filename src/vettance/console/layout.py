@@ -9,7 +9,7 @@ from vettance.console.assets import asset_url
 from vettance.console.catalogue import FOLDER, language_of
 from vettance.console.guard import mask_token
 from vettance.console.navigation import current_item, groups_for
-from vettance.console.notices import notice_of
+from vettance.console.notices import WARNINGS, notice_of
 from vettance.console.page import HOME, View, Visit
 from vettance.console.page_table import PageTable
 from vettance.console.reveal_page import page_to_reveal, revealed_until
@@ -44,6 +44,7 @@ def page_values(view: View, visit: Visit, pages: PageTable) -> dict[str, Any]:
         "may": visit.may,
         "url": url,
         "notice": None if is_error else notice_of(visit.query.get("notice")),
+        "warns": visit.query.get("notice") in WARNINGS,
         "now": "" if is_error or signed is None else timestamp(visit.now_ms),
         "masks": None if is_error or signed is None else _masks(visit),
         "scripts": (),

@@ -50,8 +50,17 @@ NOTICES: Final[dict[str, str]] = {
     "password-changed": Words("Your password is changed, and your other sessions have ended."),
     "factor-removed": Words("The second factor is off."),
     "session-removed": Words("That session has ended."),
+    "form-kept": Words(
+        "Your session had ended, so what you sent was not done. Sign in, and its page shows it once more."
+    ),
+    "form-not-done": Words(
+        "Your session has ended, so what you sent was not done. Sign in, and do it again."
+    ),
     "session-ended": Words("Your session has ended. Sign in again."),
 }
+
+#: Those that tell of what was not done.
+WARNINGS: Final = frozenset({"form-kept", "form-not-done", "session-ended"})
 
 
 def notice_of(word: str) -> str | None:

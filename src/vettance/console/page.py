@@ -34,6 +34,8 @@ SECOND_FACTOR: Final = "/console/second-factor"
 
 #: The id of the part of a page that asks for itself again and again.
 LIVE_ID: Final = "live"
+#: The id of the part of an editor that says what is wrong with what is typed.
+CHECK_ID: Final = "check"
 
 #: Fields of a form beyond this are no form of ours.
 _FIELDS_MAX: Final = 2_000

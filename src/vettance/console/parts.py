@@ -15,6 +15,7 @@ from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 from vettance.people.administer import UserAdministration
 from vettance.people.credentials import Credentials
+from vettance.people.keep_forms import KeptForms
 from vettance.people.provider_sign_in import ProviderSignIns
 from vettance.people.sign_in import SignIns
 from vettance.quality.quality_desk import QualityDesk
@@ -39,6 +40,7 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
     keys: KeyRing
     routes: RouteTable
     sessions: SignIns
+    kept: KeptForms
     credentials: Credentials
     administration: UserAdministration
     tokens: ValueTokens

@@ -17,8 +17,12 @@ _TAGS: Final = re.compile(
     r"<(/?)(form|details|input|textarea|select|option|button)\b((?:[^>\"]|\"[^\"]*\")*)>", re.ASCII
 )
 _MEMBERS: Final = re.compile(r"([\w-]+)(?:=\"([^\"]*)\")?", re.ASCII)
+#: The field of a form that was kept past the end of its session: which one, until it is sent.
+KEPT_FIELD: Final = "kept"
+#: Fields that say what a form was filled in upon: they show who was faster.
+_BASES: Final = frozenset({"updatedAt", "seen", "base"})
 #: Fields that say nothing of which form was sent: they differ from one look at a page to the next.
-_CHANGING: Final = frozenset({"csrf", "tenant", PAGE_FIELD, "updatedAt", "seen", "base"})
+_CHANGING: Final = frozenset({"csrf", "tenant", PAGE_FIELD, KEPT_FIELD, *_BASES})
 #: Kinds of inputs that nobody types into, or whose text must not come back.
 _NOT_TYPED: Final = frozenset({"hidden", "password", "submit", "file"})
 _BOXES: Final = frozenset({"checkbox", "radio"})
@@ -113,8 +117,11 @@ def typed_fields(page: str, sent: SentForm) -> set[str] | None:
     return form.typed_names() if form is not None else None
 
 
-def filled_again(page: str, sent: SentForm, said: SaidFaults) -> str:
-    """Return a page with a form filled as it was sent, and what is wrong with it."""
+def filled_again(page: str, sent: SentForm, said: SaidFaults, *, same_base: bool = False) -> str:
+    """Return a page with a form filled as it was sent, and what is wrong with it.
+
+    With the `same_base`, it says what it was filled in upon, however the page has changed since.
+    """
     form = _form_of(page, sent)
     if form is None:
         return page
@@ -134,7 +141,10 @@ def filled_again(page: str, sent: SentForm, said: SaidFaults) -> str:
         first.members["autofocus"] = None
     for one in form.around:
         one.members.setdefault("open", None)
-    written = {one.start: one for tag in (*fields, *form.around) for one in (tag, *tag.inner)}
+    bases = [one for one in form.fields if same_base and one.field in _BASES and one.field in typed]
+    for one in bases:
+        one.members["value"] = escape(typed[one.field][0])
+    written = {one.start: one for tag in (*fields, *form.around, *bases) for one in (tag, *tag.inner)}
     edits.extend((one.start, one.end, one.written()) for one in written.values())
     edits.append((form.tag.end, form.tag.end, _head(sent, [*said.above, *faults.values()])))
     return _edited(page, edits)
@@ -243,6 +253,8 @@ def _head(sent: SentForm, above: Sequence[str]) -> str:
         )
     if sent.method == "POST":
         parts.append(f'<input type="hidden" name="{PAGE_FIELD}" value="{escape(sent.page)}">')
+        kept = [value for name, value in sent.pairs if name == KEPT_FIELD][:1]
+        parts += [f'<input type="hidden" name="{KEPT_FIELD}" value="{escape(one)}">' for one in kept]
     return "".join(parts)
 
 

@@ -11,7 +11,7 @@ from vettance.console.layout import page_values
 from vettance.console.page import ANYBODY, FormFields, Handler, View, Visit, own_path
 from vettance.console.page_table import PageTable
 from vettance.console.refusal_words import faults_of
-from vettance.console.refused_forms import PAGE_FIELD, SentForm, filled_again, typed_fields
+from vettance.console.refused_forms import KEPT_FIELD, PAGE_FIELD, SentForm, filled_again, typed_fields
 from vettance.console.rendering import environment, render
 from vettance.console.reveal_page import revealed_until
 from vettance.console.words import Words
@@ -24,7 +24,7 @@ _NOT_SHOWN: Final = Words("This cannot be shown as asked.")
 #: How many parts of an address are left off in search of the page that a form was on.
 _PARENTS: Final = 3
 #: Fields of addresses that say what was done before.
-_PASSED: Final = frozenset({"notice", "tenant"})
+_PASSED: Final = frozenset({"notice", "tenant", KEPT_FIELD})
 
 
 class ShownAgain(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ async def shown_again(visit: Visit, refused: Refusal, pages: PageTable) -> Shown
     status = status_of(refused)
     if status not in _ABOUT_FORM or visit.is_partial:
         return None
-    for page in _places(visit):
+    for page in places(visit):
         again = _visit_of(visit, page, pages)
         if again is None:
             continue
@@ -75,7 +75,7 @@ def _sent(visit: Visit, page: str) -> SentForm:
     return SentForm(visit.method, urlsplit(visit.url).path, page, fields.pairs)
 
 
-def _places(visit: Visit) -> Iterator[str]:
+def places(visit: Visit) -> Iterator[str]:
     """Yield where a form may have been that was sent, the likeliest first."""
     path = urlsplit(visit.url).path
     if visit.method != "POST":

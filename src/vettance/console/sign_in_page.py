@@ -27,7 +27,8 @@ async def ask(visit: Visit) -> PageAnswer:
         return Redirect(target)
     form = sign_in_form(visit, target)
     if visit.is_partial:  # A part of a page whose session has ended: the browser opens the whole page.
-        return form.with_headers(("hx-redirect", url_of(SIGN_IN, next=target)))
+        said = visit.query.get("notice")
+        return form.with_headers(("hx-redirect", url_of(SIGN_IN, next=target, notice=said)))
     return form
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from vettance.clock import HOUR_MS, MINUTE_MS
+from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.people.role import Role
 from vettance.people.user import UserMembership
 
@@ -16,6 +16,8 @@ COOKIE: Final = "vettance_session"
 SECURE_COOKIE: Final = f"__Host-{COOKIE}"
 #: Who has given the password has so long for the second factor.
 FACTOR_MS: Final = 10 * MINUTE_MS
+#: A session that is over is known for so long: what its pages still send is then known to be whose.
+KNOWN_MS: Final = 3 * DAY_MS
 #: How often a session writes down that it is used.
 TOUCH_MS: Final = MINUTE_MS
 #: Sessions of one user at a time; the oldest ends when there are more.

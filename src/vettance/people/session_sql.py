@@ -101,6 +101,42 @@ def touch_session(digest: str, now_ms: int) -> Statement:
     )
 
 
+def keep_form(digest: str, sealed: bytes) -> Statement:
+    """Keep what came of a session after its time."""
+    return everyone(
+        CONSOLE_SESSION, "UPDATE console_session SET kept_form = ? WHERE digest = ?", (sealed, digest)
+    )
+
+
+def select_kept_form(user_id: str, session_id: str) -> Statement:
+    """The digest of a session of a user, and what was kept of it."""
+    return everyone(
+        CONSOLE_SESSION,
+        "SELECT digest, kept_form FROM console_session "
+        "WHERE user_id = ? AND id = ? AND kept_form IS NOT NULL",
+        (user_id, session_id),
+    )
+
+
+def forget_kept_form(user_id: str, session_id: str) -> Statement:
+    """Forget what was kept of a session of a user."""
+    return everyone(
+        CONSOLE_SESSION,
+        "UPDATE console_session SET kept_form = NULL WHERE user_id = ? AND id = ?",
+        (user_id, session_id),
+    )
+
+
+def forget_kept_forms(tenant: str) -> Statement:
+    """Forget what was kept of those who have a role for a tenant: a customer may be named in it."""
+    return everyone(
+        CONSOLE_SESSION.reading(USER_MEMBERSHIP),
+        "UPDATE console_session SET kept_form = NULL WHERE kept_form IS NOT NULL "
+        "AND user_id IN (SELECT user_id FROM user_membership WHERE tenant = ?)",
+        (tenant,),
+    )
+
+
 def choose_tenant(session_id: str, tenant: str) -> Statement:
     """Have a session be about another tenant."""
     return everyone(

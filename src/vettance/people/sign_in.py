@@ -14,6 +14,7 @@ from vettance.people import session_sql, sql
 from vettance.people.backoff import address_digest, subjects_of
 from vettance.people.password import verify_password
 from vettance.people.session import (
+    KNOWN_MS,
     SESSIONS_MAX,
     TOUCH_MS,
     ConsoleSession,
@@ -261,7 +262,7 @@ class SignIns:
             *changes,
             session_sql.insert_session(session),
             session_sql.end_oldest_sessions(user.id, SESSIONS_MAX),
-            session_sql.remove_old_sessions(now_ms - max(self._life.idle_ms, self._life.most_ms)),
+            session_sql.remove_old_sessions(now_ms - max(self._life.idle_ms, self._life.most_ms) - KNOWN_MS),
             *(self._proven(user, address, now_ms) if stage is Stage.FULL else ()),
             *self._entry(session.tenant_id, _ACTIONS[stage], user.email, address, method=method.value),
         )

@@ -13,6 +13,7 @@ from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 from vettance.ids import IdSource
 from vettance.lists.sql import AREA as LISTS_CHANGED
+from vettance.people.session_sql import forget_kept_forms
 from vettance.retention import sql
 from vettance.retention.name_forms import Names
 from vettance.retention.pseudonym import pseudonym, renamed_content, renamed_event
@@ -102,7 +103,10 @@ class Eraser:
             *([sql.DONE_AML] if AML in also else []),
             *([LISTS_CHANGED] if LISTS in also else []),
         ]
-        await self._store.write(*(note_change(area, tenant, subject, self._now_ms) for area in changed))
+        await self._store.write(
+            forget_kept_forms(tenant),
+            *(note_change(area, tenant, subject, self._now_ms) for area in changed),
+        )
         known = bool(mine or others or seqs or rows or any(one.count for one in kept))
         events = len({*mine, *others, *seqs})
         return ErasureResult(pseudonyms[external_id], events, rows, kept, known)

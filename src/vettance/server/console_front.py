@@ -10,6 +10,7 @@ from vettance.history.entity_neighbours import EntityNeighbours
 from vettance.history.statistics import DecisionCounter
 from vettance.people.administer import UserAdministration
 from vettance.people.credentials import Credentials
+from vettance.people.keep_forms import KeptForms
 from vettance.people.openid_provider import OpenIdProvider
 from vettance.people.provider_sign_in import ProviderSignIns
 from vettance.people.session import SessionLife
@@ -47,6 +48,7 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
         keys=service.keys,
         routes=service.routes,
         sessions=sessions,
+        kept=KeptForms(service.store, service.secret, life),
         provider=provider,
         credentials=Credentials(service.acts, service.secret, sessions),
         administration=UserAdministration(service.acts, service.ids),
