@@ -55,8 +55,13 @@ def test_rules_are_proposed_by_one_approved_by_another_and_taken_back(desk: Desk
     assert desk.admin.submit(one, f"{one}/activate").status == 303
     assert "Version 2 is in force" in desk.analyst.get(PATH).words
     assert "Rules, version 2, decide alone" in desk.analyst.get("/console/").words
-    back = desk.admin.submit(PATH, f"{PATH}/rollback")
+    assert 'name="base" value="2"' in desk.admin.get(PATH).text
+    back = desk.admin.submit(PATH, f"{PATH}/rollback", base="2")
     assert back.status == 303
+    late = desk.admin.submit(PATH, f"{PATH}/rollback", base="2")
+    assert (late.status, "faster" in late.words) == (409, True)
+    assert "Version 3 is in force" in desk.analyst.get(PATH).words
+    assert 'name="base" value="3"' in desk.admin.get(one).text
     assert desk.admin.submit(one, f"{PATH}/rollback", to="2").status == 303
     assert "Version 4 is in force" in desk.analyst.get(PATH).words
     assert "Against version 1" in desk.analyst.get(f"{PATH}/versions/4?against=1").words

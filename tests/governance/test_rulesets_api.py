@@ -65,7 +65,8 @@ def test_a_version_goes_its_way_and_decides(team: Team) -> None:
     assert whole["document"] == GOOD.replace("SCORE", "20")
     assert len(whole["resolved"]) > 10_000
     assert ana.get(f"{ROOT}/active").json["version"] == version
-    back = ana.post(f"{ROOT}/rollback")
+    assert reason_of(ana.post(f"{ROOT}/rollback", {"over": before["version"]})) == "changed_meanwhile"
+    back = ana.post(f"{ROOT}/rollback", {"over": version})
     assert (back.status, back.json["rollbackOf"]) == (201, before["version"])
     again = ana.post(f"{ROOT}/rollback", {"to": version})
     assert (again.status, again.json["rollbackOf"]) == (201, version)

@@ -35,7 +35,9 @@ def test_a_model_is_shown_with_its_card_and_steered(service: Service, learner: C
     assert "Model in force None" in analyst_of_another(service).get("/console/").words
     assert admin.submit(PATH, f"{PATH}/setting", mode="wild").status == 422
     assert admin.submit(PATH, f"{PATH}/setting", mode="shadow").status == 303
-    assert admin.submit(PATH, f"{PATH}/rollback").status == 303
+    assert f'name="base" value="{champion}"' in admin.get(PATH).text
+    assert admin.submit(PATH, f"{PATH}/rollback", base=str(champion + 1)).status == 409
+    assert admin.submit(PATH, f"{PATH}/rollback", base=str(champion)).status == 303
     assert service.cli("model", "show", "--tenant", learner.id, "--json")["champion"] != champion
     assert admin.submit(f"{PATH}/{champion}", f"{PATH}/{champion}/promote").status == 303
     assert service.cli("model", "show", "--tenant", learner.id, "--json")["champion"] == champion

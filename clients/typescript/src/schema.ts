@@ -3130,6 +3130,11 @@ export interface components {
         RollbackBody: {
             /** @default null */
             to?: number | null;
+            /**
+             * @description Go back only while this version is in force; 409 when another is.
+             * @default null
+             */
+            over?: number | null;
         };
         /**
          * Rotated

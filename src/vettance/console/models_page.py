@@ -204,7 +204,9 @@ async def take_back(visit: Visit) -> PageAnswer:
     if before.champion is None:
         raise Conflict("No model is in service.", "no_model")
     _describe(before, champion=before.previous)
-    await roll_back(visit.parts.acts, visit.tenant.id, visit.now_ms)
+    base = visit.form.get("base")
+    over = int(base) if base.isascii() and base.isdigit() and len(base) <= _VERSION_DIGITS else None
+    await roll_back(visit.parts.acts, visit.tenant.id, visit.now_ms, over)
     return visit.redirect(PATH, notice="model-set")
 
 

@@ -113,6 +113,7 @@ class RulePages:
             "author": names.get(one["author"] or "", one["author"]),
             "approver": names.get(one["approvedBy"] or "", one["approvedBy"]),
             "other": other,
+            "in_force": active["version"],
             "lines": change_lines(diff(old, new)) if one["version"] != other["version"] else [],
             "steps": steps,
             "may_write": visit.may(*EDITORS),
@@ -135,8 +136,10 @@ class RulePages:
 
     async def roll_back(self, visit: Visit) -> PageAnswer:
         """POST: take earlier rules back into force."""
-        to = visit.form.get("to")
-        body = {"to": int(to)} if to.isascii() and to.isdigit() and len(to) < 10 else {}
+        sent = (("to", visit.form.get("to")), ("over", visit.form.get("base")))
+        body = {
+            name: int(said) for name, said in sent if said.isascii() and said.isdigit() and len(said) < 10
+        }
         made = await visit.ask("POST", f"{self.place.api}/rollback", body=body)
         return visit.redirect(f"{self.place.path}/versions/{made['version']}", notice="rules-active")
 

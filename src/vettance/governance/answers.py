@@ -99,6 +99,11 @@ class RollbackBody(Wire, frozen=True):
     EXAMPLE: ClassVar[JSON] = {"to": 1}
 
     to: Annotated[int | None, _NUMBER] = None
+    over: Annotated[
+        int | None,
+        msgspec.Meta(description="Go back only while this version is in force; 409 when another is."),
+        _NUMBER,
+    ] = None
 
 
 class RuleFaultAnswer(Wire, frozen=True):

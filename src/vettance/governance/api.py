@@ -254,7 +254,7 @@ class RuleDoors:
     async def roll_back(self, call: Call) -> RouteReply:
         """POST /rulesets/rollback."""
         body = _read(call, RollbackBody)
-        return RouteReply(_answer(await self._steps(call).roll_back(body.to)), 201)
+        return RouteReply(_answer(await self._steps(call).roll_back(body.to, body.over)), 201)
 
     def _steps(self, call: Call) -> Versioning:
         actor = call.actor or call.key.id

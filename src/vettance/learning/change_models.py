@@ -134,12 +134,17 @@ async def request_training(store: Store, tenant: str) -> ModelSetting:
     return await _change(store, tenant, lambda known: msgspec.structs.replace(known, wanted=True))
 
 
-async def roll_back(store: Store, tenant: str, now_ms: int) -> ModelSetting:
-    """Put back in service what served before the champion: a model, or the rules alone. Raises `Conflict`."""
+async def roll_back(store: Store, tenant: str, now_ms: int, over: int | None = None) -> ModelSetting:
+    """Put back in service what served before the champion: a model, or the rules alone.
+
+    `over` is the champion that it is to take the place of. Raises `Conflict`, also when it is another.
+    """
     for _ in range(TRIES):
         setting = await find_setting(store, tenant)
         if setting.champion is None:
             raise Conflict("No model is in service.", "no_model")
+        if over is not None and setting.champion != over:
+            raise changed_meanwhile()
         changed = msgspec.structs.replace(setting, champion=setting.previous, previous=None)
         with contextlib.suppress(Lost):
             await store.write(

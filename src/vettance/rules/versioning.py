@@ -209,12 +209,17 @@ class Versioning:
                 return await self.find(version)
         raise _changed()
 
-    async def roll_back(self, to: int | None = None) -> RuleSetVersion:
+    async def roll_back(self, to: int | None = None, over: int | None = None) -> RuleSetVersion:
         """Take the document of an earlier version back into force, as a new version.
 
-        Without `to`, that of the last one before. Raises `NotFound`, `Conflict`.
+        Without `to`, that of the last one before. `over` is the version that it is to take the place of: of
+        two people who go back at once, the second would bring back what the first took out of force. Raises
+        `NotFound`, and `Conflict`, also when another version than `over` is in force.
         """
         for _ in range(_TRIES):
+            standing = await self._standing()
+            if over is not None and (standing.active or 0) != over:
+                raise _changed()
             if to is None:
                 rows = await self._store.read(self._sets.select_once_active(self._tenant))
                 if not rows:
@@ -225,7 +230,6 @@ class Versioning:
             one = await self.find(origin)
             check_returnable(one)
             _, document, pushed = (await self._store.read(self._sets.select_pushed(self._tenant, origin)))[0]
-            standing = await self._standing()
             note = f"Back to version {origin}."
             with contextlib.suppress(Clash, Lost):
                 return await self._activate_new(

@@ -311,6 +311,10 @@ class RollbackBody(TypedDict):
     """
 
     to: NotRequired[int | None]
+    over: NotRequired[int | None]
+    """
+    Go back only while this version is in force; 409 when another is.
+    """
 
 
 class RotationBody(TypedDict):
