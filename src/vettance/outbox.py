@@ -25,9 +25,9 @@ class MessageType(enum.StrEnum):
 # one is told, whoever unsubscribed is not. Where nobody listens these are two looks into an index.
 # A delivery's id is that of its message, its last four digits those of the subscription.
 #: So many deliveries of a message are made in one commit, those to its tenant's oldest subscriptions first: a
-#: thousand at once keep every other write waiting for 20 to 60 ms, and fifty take one millisecond of the
-#: writer. The others are made in further commits (see `webhooks.fan_out`).
-FAN_OUT_MAX: Final = 50
+#: thousand at once keep every other write waiting for 20 to 60 ms. As many subscriptions as a tenant may have
+#: by default are served at once; for others further commits are made (see `webhooks.fan_out`).
+FAN_OUT_MAX: Final = 25
 _INSERT_MESSAGE: Final = (
     "INSERT INTO message (tenant, id, created_at_ms, body, message_type, message_subject, "
     "next_subscription, last_subscription) SELECT ?, ?, ?, ?, ?, ?, (SELECT subscription FROM interest "

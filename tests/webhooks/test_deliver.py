@@ -12,7 +12,7 @@ import structlog
 from tests.webhooks.names import name_server
 from tests.webhooks.office import QUICK, TENANT, Office
 from tests.webhooks.receivers import receiving
-from vettance.db.engine import Misuse, Statement, StoreDown
+from vettance.db.engine import Misuse, Statement, StoreDown, in_list
 from vettance.db.tables import CHANGE, DELIVERY, SUBSCRIPTION
 from vettance.outbox import MessageType
 from vettance.telemetry.meters import Meters
@@ -264,6 +264,29 @@ async def test_a_settlement_without_its_lease_changes_nothing(office: Office) ->
         await asyncio.sleep(0.2)
         assert await office.states() == [("pending", 0)]
         assert await office.store.read(sql.select_attempts([1])) == []
+
+
+@pytest.mark.parametrize("lost", [{1}, {3}, {2, 5}, {1, 2, 3, 4, 5}], ids=str)
+async def test_attempts_that_end_together_are_recorded_but_for_those_whose_lease_is_lost(
+    lost: set[int], office: Office
+) -> None:
+    async with receiving(lambda _n, _r: 0.3) as receiver:
+        await office.subscribe(receiver.url)
+        office.begin()
+        for _ in range(5):
+            await office.tell()
+        await receiver.wait_for_arrival(5)
+        numbers, args = in_list(sorted(lost))
+        await office.store.write(
+            sql.Statement(f"UPDATE delivery SET lease = 'wanother' WHERE seq IN ({numbers})", args)
+        )
+        await receiver.wait_for(5)
+        await asyncio.sleep(0.2)
+        assert await office.states() == [
+            ("pending", 0) if seq in lost else ("delivered", 1) for seq in range(1, 6)
+        ]
+        attempts = await office.store.read(sql.select_attempts(range(1, 6)))
+        assert sorted(row[0] for row in attempts) == sorted({1, 2, 3, 4, 5} - lost)
 
 
 async def test_nothing_is_sent_once_the_subscription_is_gone(office: Office) -> None:

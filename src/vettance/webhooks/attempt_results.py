@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.db.engine import Lost, Store, StoreDown
@@ -10,6 +11,7 @@ from vettance.fairness.isolation import Isolation
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.webhooks import delivery_queue
+from vettance.webhooks.delivery_queue import RecordedAttempt
 from vettance.webhooks.retry_policy import RetryPolicy
 from vettance.webhooks.subscription_queue import SubscriptionQueue
 from vettance.webhooks.webhook import AttemptOutcome, DeliveryState
@@ -30,10 +32,6 @@ class AttemptResult(NamedTuple):
     one: delivery_queue.ClaimedDelivery
     lease: str
     outcome: AttemptOutcome
-
-
-#: What an attempt makes of its delivery, and when it is due again (Unix milliseconds).
-Verdict = tuple[DeliveryState, int]
 
 
 class AttemptRecorder:
@@ -106,35 +104,44 @@ class AttemptRecorder:
             await asyncio.sleep(ROUND_S)
 
     async def _settle(self, batch: list[AttemptResult]) -> list[AttemptResult]:
-        """Record attempts, all in one commit; return those that the store did not take."""
+        """Record attempts; return those that the store did not take.
+
+        All are one write. Where it is refused, for one lease that was lost or for a row that cannot be
+        written, halves of it are tried, so that none keeps another from being recorded.
+        """
         judged = [(sent, self._judge(sent)) for sent in batch]
-        writes = [
-            self._store.write(*delivery_queue.settle(sent.one, sent.lease, sent.outcome, state, due_at_ms))
-            for sent, (state, due_at_ms) in judged
-        ]
-        notes = [self._store.write(delivery_queue.note_health(tally)) for tally in queue_progress(batch)]
-        results = await asyncio.gather(*writes, *notes, return_exceptions=True)
-        failed = []
-        for (sent, verdict), result in zip(judged, results, strict=False):
+        parts, failed = deque([judged]), []
+        while parts:
+            part = parts.popleft()
+            result = await self._record(part)
             if isinstance(result, StoreDown):
-                failed.append(sent)
+                failed += [sent for sent, _ in part]
+            elif result is not None and len(part) > 1:
+                parts += (part[: len(part) // 2], part[len(part) // 2 :])
             else:
-                self._conclude(sent, verdict, result)
+                for sent, record in part:
+                    self._conclude(sent, record, result)
         return failed
 
-    def _conclude(self, sent: AttemptResult, verdict: Verdict, result: object) -> None:
-        state, due_at_ms = verdict
-        is_recorded = not isinstance(result, BaseException)
-        is_due_again = is_recorded and state is DeliveryState.PENDING
-        self._on_settled(sent, due_at_ms if is_due_again else None)
+    async def _record(self, part: Sequence[tuple[AttemptResult, RecordedAttempt]]) -> Exception | None:
+        """Record some attempts in one commit; return why none of them was."""
+        settled = delivery_queue.settle([record for _, record in part])
+        progress = delivery_queue.note_health(queue_progress(sent for sent, _ in part))
+        try:
+            await self._store.write(*settled, progress)
+        except Exception as error:  # noqa: BLE001 - isolated, counted and logged, whatever it is
+            return error
+        return None
+
+    def _conclude(self, sent: AttemptResult, settled: RecordedAttempt, result: Exception | None) -> None:
+        is_due_again = result is None and settled.state is DeliveryState.PENDING
+        self._on_settled(sent, settled.due_at_ms if is_due_again else None)
         if isinstance(result, Lost):
             self._meters.lease_lost()
             _log.warning("webhook_lease_lost", delivery=sent.one.id)
-        elif isinstance(result, Exception):
+        elif result is not None:
             self._isolation.failed(_key(sent), result)
-        elif isinstance(result, BaseException):
-            raise result
-        elif state is DeliveryState.EXHAUSTED:
+        elif settled.state is DeliveryState.EXHAUSTED:
             self._meters.exhausted()
             _log.warning(
                 "webhook_exhausted",
@@ -143,14 +150,15 @@ class AttemptRecorder:
                 failure=sent.outcome.failure,
             )
 
-    def _judge(self, sent: AttemptResult) -> Verdict:
+    def _judge(self, sent: AttemptResult) -> RecordedAttempt:
         """Tell what an attempt makes of its delivery, and when it is due again."""
-        if sent.outcome.failure is None:
-            return DeliveryState.DELIVERED, sent.outcome.ended_at_ms
-        due_at_ms = self._policy.due_at_ms(sent.one.attempts + 1, sent.outcome.ended_at_ms)
-        if due_at_ms is None:
-            return DeliveryState.EXHAUSTED, sent.outcome.ended_at_ms
-        return DeliveryState.PENDING, due_at_ms
+        outcome = sent.outcome
+        state, due_at_ms = DeliveryState.DELIVERED, outcome.ended_at_ms
+        if outcome.failure is not None:
+            again_at_ms = self._policy.due_at_ms(sent.one.attempts + 1, outcome.ended_at_ms)
+            state = DeliveryState.EXHAUSTED if again_at_ms is None else DeliveryState.PENDING
+            due_at_ms = outcome.ended_at_ms if again_at_ms is None else again_at_ms
+        return RecordedAttempt(sent.one, sent.lease, outcome, state, due_at_ms)
 
 
 def _key(sent: AttemptResult) -> str:

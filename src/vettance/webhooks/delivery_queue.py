@@ -3,7 +3,7 @@
 # ruff: noqa: S608 - only names of ours and placeholders are put into the texts
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import EVERYBODY, Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import ATTEMPT, DELIVERY, MESSAGE, SUBSCRIPTION, Insert
@@ -138,34 +138,65 @@ _INSERT_ATTEMPT: Final = Insert(
 )
 
 
-def settle(
-    one: ClaimedDelivery, lease: str, outcome: AttemptOutcome, state: DeliveryState, due_at_ms: int
-) -> tuple[Statement, Statement]:
-    """Record an attempt and what follows from it; `Lost` when the lease is not held any more."""
-    settled_at_ms = None if state is DeliveryState.PENDING else outcome.ended_at_ms
+class RecordedAttempt(NamedTuple):
+    """What an attempt makes of its delivery: the lease under which it was made, how it went, the state that
+    follows, and when it is due again (Unix milliseconds)."""
+
+    one: ClaimedDelivery
+    lease: str
+    outcome: AttemptOutcome
+    state: DeliveryState
+    due_at_ms: int
+
+
+def settle(recorded: Sequence[RecordedAttempt]) -> tuple[Statement, Statement]:
+    """Record attempts and what follows from them; `Lost` when the lease of one is not held any more.
+
+    There is one at least, and none of them twice.
+    """
+    numbers, args = in_list([one.one.seq for one in recorded])
+    given, rows = _given("BIGINT TEXT TEXT BIGINT BIGINT", [_settled_row(one) for one in recorded])
     return (
         everyone(
             DELIVERY,
-            "UPDATE delivery SET state = ?, due_at_ms = ?, settled_at_ms = ?, attempts = attempts + 1, "
+            f"WITH given (seq, held, state, due_at_ms, settled_at_ms) AS (VALUES {given}) "
+            "UPDATE delivery SET state = given.state, due_at_ms = given.due_at_ms, "
+            "settled_at_ms = given.settled_at_ms, attempts = attempts + 1, "
             "attempts_ever = attempts_ever + 1, lease = NULL, leased_until_ms = NULL "
-            "WHERE seq = ? AND lease = ?",
-            (state.value, due_at_ms, settled_at_ms, one.seq, lease),
-            rows=1,
+            f"FROM given WHERE delivery.seq IN ({numbers}) AND delivery.seq = given.seq "
+            "AND delivery.lease = given.held",
+            (*rows, *args),
+            rows=len(recorded),
         ),
-        insert(
-            _INSERT_ATTEMPT,
-            EVERYBODY,
-            (
-                one.seq,
-                one.attempts_ever + 1,
-                outcome.started_at_ms,
-                outcome.duration_ms,
-                outcome.status or None,
-                outcome.failure.value if outcome.failure is not None else None,
-                outcome.answer,
-            ),
-        ),
+        insert(_INSERT_ATTEMPT, EVERYBODY, [value for one in recorded for value in _attempt_row(one)]),
     )
+
+
+def _settled_row(settled: RecordedAttempt) -> tuple[Any, ...]:
+    settled_at_ms = None if settled.state is DeliveryState.PENDING else settled.outcome.ended_at_ms
+    return settled.one.seq, settled.lease, settled.state.value, settled.due_at_ms, settled_at_ms
+
+
+def _attempt_row(settled: RecordedAttempt) -> tuple[Any, ...]:
+    one, outcome = settled.one, settled.outcome
+    return (
+        one.seq,
+        one.attempts_ever + 1,
+        outcome.started_at_ms,
+        outcome.duration_ms,
+        outcome.status or None,
+        outcome.failure.value if outcome.failure is not None else None,
+        outcome.answer,
+    )
+
+
+def _given(types: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
+    """Return the rows of a `VALUES` and the arguments for them, the last row repeated as in `in_list`."""
+    first = ", ".join(f"CAST(? AS {kind})" for kind in types.split())
+    other = ", ".join("?" * len(types.split()))
+    padded = [*rows, *[rows[-1]] * ((1 << (len(rows) - 1).bit_length()) - len(rows))]
+    text = ", ".join([f"({first})", *[f"({other})"] * (len(padded) - 1)])
+    return text, [value for row in padded for value in row]
 
 
 def release(numbers: Sequence[int], lease: str) -> Statement:
@@ -235,23 +266,21 @@ class QueueProgress(NamedTuple):
     error: str | None
 
 
-def note_health(tally: QueueProgress) -> Statement:
-    """Add a tally to a subscription's health. `failures` in a row go on unless there was a success."""
-    in_a_row = "?" if tally.success_at_ms is not None else "failures_in_a_row + ?"
+def note_health(tallies: Sequence[QueueProgress]) -> Statement:
+    """Add tallies, one at least, to the health of their subscriptions. `failures` in a row go on unless there
+    was a success."""
+    names, args = in_list([tally.subscription for tally in tallies])
+    given, rows = _given("TEXT BIGINT BIGINT BIGINT BIGINT TEXT", tallies)
     return everyone(
         SUBSCRIPTION,
-        "UPDATE subscription SET last_triggered_at_ms = ?, "
-        "last_success_at_ms = COALESCE(?, last_success_at_ms), "
-        "last_failure_at_ms = COALESCE(?, last_failure_at_ms), last_error = COALESCE(?, last_error), "
-        f"failures_in_a_row = {in_a_row} WHERE id = ?",
-        (
-            tally.triggered_at_ms,
-            tally.success_at_ms,
-            tally.failure_at_ms,
-            tally.error,
-            tally.failures,
-            tally.subscription,
-        ),
+        f"WITH given (id, triggered, succeeded, failed, failures, error) AS (VALUES {given}) "
+        "UPDATE subscription SET last_triggered_at_ms = given.triggered, "
+        "last_success_at_ms = COALESCE(given.succeeded, last_success_at_ms), "
+        "last_failure_at_ms = COALESCE(given.failed, last_failure_at_ms), "
+        "last_error = COALESCE(given.error, last_error), failures_in_a_row = given.failures "
+        "+ CASE WHEN given.succeeded IS NULL THEN failures_in_a_row ELSE 0 END "
+        f"FROM given WHERE subscription.id IN ({names}) AND subscription.id = given.id",
+        (*rows, *args),
     )
 
 
