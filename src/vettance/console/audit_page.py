@@ -6,9 +6,10 @@ from typing import Any, Final
 from vettance.audit.chain import KeptEntry
 from vettance.audit.read_log import described, entries_of, find_fault, newest_of
 from vettance.console.action_words import WORDS, action_in_words
+from vettance.console.audit_details import said_members
 from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, url_of
-from vettance.console.refusal_words import member_words
 from vettance.console.review_forms import names_of
+from vettance.console.shown_values import ValueFormatter
 from vettance.console.words import Words
 from vettance.ids import is_id
 from vettance.wire.payload import encode
@@ -35,11 +36,11 @@ async def audit(visit: Visit) -> PageAnswer:
     actor, action = visit.query.get("actor"), visit.query.get("action")
     before = visit.query.get("before")
     place = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else _END
-    names = await names_of(visit)
+    names = {visit.tenant.id: visit.tenant.name, **await names_of(visit)}
     found, following = await _matching(visit, actor.casefold(), action.casefold(), place)
     filters = {"actor": actor, "action": action}
     values = {
-        "entries": [_shown(one, names) for one in found],
+        "entries": [_shown(one, names, visit.show) for one in found],
         **filters,
         "actions": sorted(set(WORDS.values())),
         "fault": "",
@@ -87,7 +88,7 @@ async def _matching(visit: Visit, actor: str, action: str, before: int) -> tuple
     return found, before
 
 
-def _shown(one: KeptEntry, names: Mapping[str, str]) -> dict[str, Any]:
+def _shown(one: KeptEntry, names: Mapping[str, str], show: ValueFormatter) -> dict[str, Any]:
     told = described(one)
     subject, sides = told["subject"], _SIDES if told["before"] else _ONE_SIDE
     root = next((path for prefix, path in _RECORDS.items() if is_id(subject, prefix)), "")
@@ -96,21 +97,9 @@ def _shown(one: KeptEntry, names: Mapping[str, str]) -> dict[str, Any]:
         "who": names.get(told["actor"], ""),
         "words": action_in_words(one.action),
         "url": root + subject if root else "",
-        "details": [(title, _members(told[name])) for name, title in sides if told[name]],
+        "details": [(title, said_members(told[name], show, names)) for name, title in sides if told[name]],
+        "about": names.get(subject, ""),
     }
-
-
-def _members(value: Any) -> list[tuple[str, str]]:
-    """Return the members of what an entry holds, each by its name; a text has no name."""
-    if isinstance(value, dict):
-        return [(member_words(str(name)), _text(one)) for name, one in value.items()]
-    return [("", _text(value))]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return ", ".join(value)
-    return value if isinstance(value, str) else encode(value).decode()
 
 
 PAGES: Final = (

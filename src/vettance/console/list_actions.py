@@ -12,6 +12,13 @@ from vettance.wire.payload import timestamp
 
 ROOT: Final = "/console/lists"
 _EXPIRIES: Final = {"1d": 1, "7d": 7, "30d": 30, "90d": 90}
+#: What is chosen for how long an entry or a snooze lasts.
+EXPIRY_WORDS: Final = {
+    "1d": Words("1 day"),
+    "7d": Words("7 days"),
+    "30d": Words("30 days"),
+    "90d": Words("90 days"),
+}
 #: What is asked before every address there is goes on a list, by list and by family.
 _ASKED: Final = {
     "block": {
