@@ -2,7 +2,7 @@
 
 import pytest
 
-from vettance.aml.condition_words import condition_in_words
+from vettance.aml.condition_words import condition_in_words, one_of
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,11 @@ from vettance.aml.condition_words import condition_in_words
 )
 def test_conditions_are_said_in_words(text: str, words: str) -> None:
     assert condition_in_words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("several", "one"),
+    [("counterparties", "counterparty"), ("places", "place"), ("metadata alias", "metadata alias")],
+)
+def test_one_of_several_is_called_so(several: str, one: str) -> None:
+    assert one_of(several) == one

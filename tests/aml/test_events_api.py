@@ -191,3 +191,18 @@ def test_aml_events_are_not_fraud_events(officer: Caller) -> None:
     listed = officer.get("/api/v1/events")
     if listed.status == 200:
         assert listed.json["total"] == 0
+
+
+def test_a_summary_counts_one_thing_as_one(other_officer: Caller) -> None:
+    summaries = None, " 1 customer within 60 days", " 2 different customers within 60 days"
+    for number, summary in enumerate(summaries):
+        body = event(
+            eventName="card.added",
+            eventCategory="PAYMENT_INSTRUMENT",
+            customer={"externalId": f"shares-{number}"},
+            metadata={"instrumentId": "shared-once"},
+        )
+        alerts = other_officer.post(PATH, body).json["alerts"]
+        said = " ".join(one["summary"] for one in alerts)
+        assert ("same card" in said) is (summary is not None)
+        assert summary is None or summary in said

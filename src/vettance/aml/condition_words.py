@@ -30,6 +30,8 @@ _WORDS: Final = {
     "wages": "of pay",
     "worth": "amount",
 }
+#: Those of them that are several of something.
+_SEVERAL: Final = frozenset({"senders", "receivers", "counterparties", "customers", "accounts", "places"})
 _BOUNDS: Final[dict[type, str]] = {
     ast.GtE: "of at least",
     ast.Gt: "above",
@@ -46,6 +48,13 @@ _OTHER: Final = "that meet the rule's condition"
 def name_in_words(name: str) -> str:
     """Return how a name of the rule language is called in a sentence."""
     return _WORDS.get(name, name.replace("_", " ").replace(".", " "))
+
+
+def one_of(several: str) -> str:
+    """Return what one of several is called: of `counterparties`, `counterparty`; other words as they are."""
+    if several not in _SEVERAL:
+        return several
+    return f"{several[:-3]}y" if several.endswith("ies") else several[:-1]
 
 
 @functools.lru_cache(maxsize=4_096)

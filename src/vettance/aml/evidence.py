@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent
-from vettance.aml.condition_words import condition_in_words, name_in_words
+from vettance.aml.condition_words import condition_in_words, name_in_words, one_of
 from vettance.rules.compiler import CompiledRules
 from vettance.rules.expression import AggregateExpression
 from vettance.rules.language import CheckedText, check
@@ -106,11 +106,13 @@ def _said(found: AggregateExpression, value: Value, scale: float, *, as_if_last:
     if found.value is not None and found.value.text == "worth" and type(value) in (int, float):
         value = float(value) * scale
     which = f" {condition_in_words(found.condition.text)}" if found.condition is not None else ""
-    what = name_in_words(found.value.text) if found.value else ""
     assert isinstance(value, int | float)
+    what = name_in_words(found.value.text) if found.value else ""
+    what = one_of(what) if value == 1 else f"different {what}"
     return pattern.format(
         value=value,
         order="other" if as_if_last else "earlier",
+        events="event" if value == 1 else "events",
         which=which,
         what=what,
         window=_span(found.window_ms / 1000),

@@ -157,7 +157,7 @@ _ROWS: Final = (
         from_entries="{count}",
         from_summary="{count}",
         range=Range.COUNT,
-        phrase="{value:,.0f} {order} events{which} within {window}",
+        phrase="{value:,.0f} {order} {events}{which} within {window}",
         doc="""How many events, or how many that fulfil the condition. 0 when there were none.
 
         Example: `count(event_name == "user.login_failed", by=ip, within="10m") > 5`
@@ -232,7 +232,7 @@ _ROWS: Final = (
         from_entries="len({distinct})",
         from_summary="{distinct_count}",
         range=Range.DISTINCT,
-        phrase="{value:,.0f} different {what}{which} within {window}",
+        phrase="{value:,.0f} {what}{which} within {window}",
         doc="""How many different values of an expression the events had. 0 when there were none.
 
         Example: `distinct(customer.external_id, by=device.fingerprint, within="24h") >= 3`
