@@ -296,6 +296,9 @@ def test_reports_and_the_overview_count_every_label_by_what_was_decided(
         len(lead.submit("/console/reports", "/console/reports/mature-labels", span="24h").text.splitlines())
         == 1
     )
+    shown = lead.get("/console/reports?span=24h")
+    assert '<th scope="row"><span class="outcome deny">' in shown.text
+    assert "EUR €5,450.00 €5,150.00 €150.00" in shown.words
     value = lead.submit("/console/reports", "/console/reports/value", span="24h").text.splitlines()
     assert value[1:] == ["EUR,5450.0,5150.0,150.0"]
     rules = lead.submit("/console/reports", "/console/reports/rules", span="24h").text.splitlines()

@@ -48,7 +48,9 @@ _EARLY: Final = (
 class Report(NamedTuple):
     """A table: what it is called, what its columns are, its rows, and what has to be said about it.
 
-    One with a `page` is shown there, for it takes long to count; here it is made as a file alone.
+    One with a `page` is shown there, for it takes long to count; here it is made as a file alone. `first` is
+    what its first column holds, so that a page can show it as others do: an outcome, a level, a currency
+    (whose amounts follow) or a word. Files have it as it is.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Report(NamedTuple):
     rows: Sequence[Sequence[Any]]
     about: str = ""
     page: str = ""
+    first: str = ""
 
 
 _RULES_SHOWN: Final = Report("rules", "What rules are worth", (), (), page=FRAUD.path)
@@ -114,7 +117,9 @@ async def _reports(visit: Visit, span: TimeSpan, stats: Any, rules: Report) -> l
     )
     found = [
         _rates(stats),
-        Report("labels", "What labels say", *_labels(visit, labels, stats["totals"]), _EARLY),
+        Report(
+            "labels", "What labels say", *_labels(visit, labels, stats["totals"]), _EARLY, first="outcome"
+        ),
         mature,
         _value(amounts),
         *([rules] if visit.may(*RULE_READERS) else []),
@@ -151,7 +156,9 @@ async def _mature(visit: Visit, span: TimeSpan) -> Report:
         outcomes, counted = await asyncio.gather(counter.outcomes(*mature), counter.labels(*mature))
         totals = {word: outcomes[outcome] for word, outcome in zip(_WORDS, _OUTCOMES, strict=True)}
         columns, rows = _labels(visit, counted, totals)
-    return Report("mature-labels", "What labels say of events that are mature", columns, rows, about)
+    return Report(
+        "mature-labels", "What labels say of events that are mature", columns, rows, about, first="outcome"
+    )
 
 
 async def _rules(visit: Visit, from_ms: int, to_ms: int) -> Report:
@@ -176,7 +183,7 @@ def _value(amounts: Sequence[HeldAmount]) -> Report:
     rows = [(one.currency or "not said", one.held, one.fraud, one.legit) for one in amounts]
     columns = ("Currency", "Stopped: held or denied", "Saved: of it fraud", "Of it legitimate")
     about = "Amounts of events that rules held or denied. Fraud and legitimate are what labels say."
-    return Report("value", "Value stopped and saved", columns, rows, about)
+    return Report("value", "Value stopped and saved", columns, rows, about, first="currency")
 
 
 def _labels(
@@ -257,7 +264,7 @@ async def _aml(visit: Visit, span: TimeSpan) -> Report:
     )
     totals = [one["total"] for one in counts]
     rows = [(word, totals[at], totals[at + len(words)]) for at, word in enumerate(words)]
-    return Report("aml", "Money laundering", ("Severity", "Alerts", "Cases"), rows)
+    return Report("aml", "Money laundering", ("Severity", "Alerts", "Cases"), rows, first="level")
 
 
 async def _screening(visit: Visit, span: TimeSpan) -> Report:
@@ -266,7 +273,9 @@ async def _screening(visit: Visit, span: TimeSpan) -> Report:
         *(visit.ask("GET", "/api/v1/aml/alerts", {**asked, "state": state.value}) for state in AlertState)
     )
     rows = [(state.value.lower(), one["total"]) for state, one in zip(AlertState, found, strict=True)]
-    return Report("screening", "Screening", ("State", "Alerts"), rows, "Alerts for names on a watchlist.")
+    return Report(
+        "screening", "Screening", ("State", "Alerts"), rows, "Alerts for names on a watchlist.", first="word"
+    )
 
 
 def pictures_of(visit: Visit, stats: Any, before: Any, span: TimeSpan) -> list[tuple[str, Any]]:
