@@ -128,6 +128,16 @@ def test_the_command_writes_a_proposal_that_the_gate_takes_and_says_the_same_of_
     assert "there are no events of this time" in service.cli(*asked, "--to", "2020-01-01", ok=False).stderr
 
 
+def test_amounts_beyond_all_others_move_no_number(service: Service, tmp_path: Path) -> None:
+    caller = steering(holding_tenant(service, tmp_path, "Largest amounts"))
+    for amount in (*[1.7e308] * 10, *range(5, 35)):
+        decided(caller, amount)
+    found = ended(caller, {"kind": "calibration", "hold": 0.1})
+    assert (found["state"], found["error"]) == ("completed", None)
+    large = next(one for one in found["result"]["rules"] if one["ruleId"] == "large")
+    assert large["number"] is None or large["number"]["suggested"] == 100
+
+
 @pytest.mark.parametrize(
     ("body", "member"),
     [

@@ -40,6 +40,8 @@ HELD_MAX: Final = 20_000
 _SEED: Final = 20_260_101
 _DIGITS: Final = 6
 _HINTS: Final = 4
+#: From here on a number is none that a rule should ask for: whole ones are not exact any more.
+_NUMBER_MAX: Final = 2.0**53
 #: Free-form members of events: what a number means there, only the tenant's own traffic says.
 _FREE: Final = ("metadata.", "custom_fields.", "payload.", "extra.", "customer.metadata.", "device.metadata.")
 
@@ -211,6 +213,9 @@ def _propose(
     still: frozenset[int] = frozenset()
     while True:
         found = held.tighten(allowed, still)
+        if huge := {place for place, bound in found.bounds.items() if not abs(bound) < _NUMBER_MAX}:
+            still |= huge
+            continue
         proposed = with_review(_with_bounds(ruleset, movable, found.bounds), found.review)
         refused = _refused(proposed, movable, found.bounds)
         if not refused:
@@ -255,9 +260,10 @@ def _enlarged(event: Mapping[str, Any], path: Sequence[str], ratio: float) -> JS
     inner = event.get(path[0])
     if len(path) > 1 and isinstance(inner, dict):
         return {**event, path[0]: _enlarged(inner, path[1:], ratio)}
-    if len(path) == 1 and isinstance(inner, int | float) and not isinstance(inner, bool):
-        return {**event, path[0]: math.ceil(inner * ratio)}
-    return dict(event)
+    if len(path) > 1 or isinstance(inner, bool) or not isinstance(inner, int | float):
+        return dict(event)
+    larger = inner * ratio
+    return {**event, path[0]: math.ceil(larger) if abs(larger) < _NUMBER_MAX else inner}
 
 
 def _refused(proposed: RuleSet, movable: list[MovableRule], bounds: Mapping[int, float]) -> frozenset[int]:
