@@ -23,7 +23,10 @@ class RuleValue(NamedTuple):
 
 
 class RuleShown(NamedTuple):
-    """A rule as the page shows it; `url` is its page, empty for those who may not see it."""
+    """A rule as the page shows it; `url` is its page, empty for those who may not see it.
+
+    `withheld` says why a rule that matched did not act, as the record does; empty for all others.
+    """
 
     id: str
     name: str
@@ -35,6 +38,7 @@ class RuleShown(NamedTuple):
     values: tuple[RuleValue, ...]
     error: str
     url: str
+    withheld: str
 
 
 class RulesShown(NamedTuple):
@@ -89,6 +93,7 @@ async def rules_shown(visit: Visit, record: dict[str, Any]) -> RulesShown:
                 ),
                 result.get("error", ""),
                 FRAUD.url_of(result["ruleId"]) if visit.may(*RULE_READERS) else "",
+                result.get("withheld") or "",
             )
         )
     parts = {word: [one for one in shown if one.state == word] for word in ("fired", "shadow", "failed", "")}
@@ -103,6 +108,8 @@ def _names_read(visit: Visit, rules: Iterable[Rule]) -> dict[str, tuple[str, ...
 def _state(result: dict[str, Any]) -> str:
     if result.get("error"):
         return "failed"
+    if result.get("withheld"):
+        return "shadow"
     if not result["matched"]:
         return ""
     return "fired" if result["mode"] == "active" else "shadow"
