@@ -211,6 +211,32 @@ def test_axe_finds_nothing_in_either_theme(
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("settings/users", {"email": "invited@example.com", "role": "viewer"}),
+        ("settings/keys", {"name": "narrow", "scope": "read"}),
+        ("webhooks", {"url": "https://hooks.example.com/narrow", "eventType": "EVENT_RISK_EVALUATED"}),
+    ],
+)
+def test_what_is_shown_once_fits_on_a_narrow_screen(
+    page: Any, service: Service, path: str, fields: dict[str, str]
+) -> None:
+    page.set_viewport_size({"width": 380, "height": 900})
+    page.goto(f"{service.base_url}/console/{path.removesuffix('/keys')}")
+    send = """([action, fields]) => {
+      const form = document.querySelector(`form[method=post][action="/console/${action}"]`);
+      for (const [name, value] of Object.entries(fields)) form.append(
+        Object.assign(document.createElement("input"), {type: "hidden", name, value}));
+      form.querySelectorAll("[required]").forEach((one) => one.remove());
+      form.submit();
+    }"""
+    with page.expect_navigation():
+        page.evaluate(send, [path, fields])
+    assert page.locator("main p code").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
 @pytest.mark.parametrize("width", [1440, 380])
 def test_a_link_next_to_text_is_known_by_more_than_its_colour(
     page: Any, service: Service, full_pages: list[str], width: int

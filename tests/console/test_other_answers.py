@@ -22,3 +22,10 @@ def test_the_page_says_what_would_have_changed_the_answer_and_computes_it_again(
     assert "Computed again" not in page.text
     again = people("viewer").get(f"/console/decisions/{made}?replay=on")
     assert "Computed again: identical." in again.text
+
+
+def test_what_was_not_known_is_said_so(people: SignIn, tenant: Caller) -> None:
+    made = tenant.post("/api/v1/decisions/evaluate", {"eventName": "payment.attempt", "ip": "203.0.113.89"})
+    page = people("analyst").get(f"/console/decisions/{made.json['correlationIds']['eventId']}")
+    assert "instead of unknown" in page.words
+    assert "instead of –" not in page.words

@@ -147,6 +147,7 @@ def test_an_administrator_invites_changes_and_ends(service: Service, tenant: Cal
     faulty = admin.submit(users, users, email="no address", role=["analyst"])
     assert (faulty.status, "is not an e-mail address" in faulty.words) == (422, True)
     made = admin.submit(users, users, email="Team@Example.com", name="Team", role=["analyst", "lead"])
+    assert f"{service.base_url}{link_of(made)}<" in made.text
     guest = Visitor(service.base_url)
     assert guest.post(link_of(made), {"password": PASSWORD, "again": PASSWORD}).status == 303
     assert admin.submit(users, users, email="team@example.com", role=["viewer"]).status == 409

@@ -7,7 +7,7 @@ from vettance.audit.chain import KeptEntry
 from vettance.audit.read_log import described, entries_of, find_fault, newest_of
 from vettance.console.action_words import WORDS, action_in_words
 from vettance.console.audit_details import said_members
-from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, url_of
+from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, own_path, url_of
 from vettance.console.review_forms import names_of
 from vettance.console.shown_values import ValueFormatter
 from vettance.console.words import Words
@@ -96,7 +96,7 @@ def _shown(one: KeptEntry, names: Mapping[str, str], show: ValueFormatter) -> di
         **told,
         "who": names.get(told["actor"], ""),
         "words": action_in_words(one.action),
-        "url": root + subject if root else "",
+        "url": root + subject if root else subject if own_path(subject) == subject else "",
         "details": [(title, said_members(told[name], show, names)) for name, title in sides if told[name]],
         "about": names.get(subject, ""),
     }

@@ -44,7 +44,8 @@ def other_answers(visit: Visit, record: dict[str, Any]) -> list[OtherAnswer]:
         words = [] if one["withoutList"] is None else [list_words(ListType(one["withoutList"]))]
         for change in one["changes"]:
             name = change["name"]
-            was, bound = (value_shown(visit, name, change[part]) for part in ("was", "value"))
+            bound = value_shown(visit, name, change["value"])
+            was = value_shown(visit, name, change["was"]) if change["was"] is not None else "unknown"
             words.append(change_words(value_in_words(name) or name, change["relation"], was, bound))
         shown.append(OtherAnswer(one["decision"], one["riskScore"], tuple(words)))
     return shown

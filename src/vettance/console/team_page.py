@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from vettance.console.guard import own_origin
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.words import Words
 from vettance.errors import Conflict, Unprocessable
@@ -29,7 +30,7 @@ async def invite(visit: Visit) -> PageAnswer:
         return await _page(visit, refused.details)
     if token is None:
         return visit.redirect(PATH, notice="member-added")
-    return _link_view(email, token)
+    return _link_view(visit, email, token)
 
 
 async def change_roles(visit: Visit) -> PageAnswer:
@@ -51,7 +52,7 @@ async def change_roles(visit: Visit) -> PageAnswer:
 async def make_link(visit: Visit) -> PageAnswer:
     """POST /console/settings/users/{id}/link."""
     token = await visit.parts.administration.new_link(visit.tenant.id, visit.path["id"])
-    return _link_view("", token)
+    return _link_view(visit, "", token)
 
 
 def _roles(visit: Visit) -> list[Role]:
@@ -59,9 +60,13 @@ def _roles(visit: Visit) -> list[Role]:
     return [Role(word) for word in dict.fromkeys(visit.form.all("role")) if word in known]
 
 
-def _link_view(email: str, token: str) -> View:
+def _link_view(visit: Visit, email: str, token: str) -> View:
+    # The form came from a page of this origin: it is where the browser reaches the console.
+    origin = own_origin(visit.headers, is_https=visit.is_https, proxies=visit.parts.proxies)
     return View(
-        "new_link.html", {"email": email, "path": link_path(token)}, title=Words("A link for one person")
+        "new_link.html",
+        {"email": email, "link": origin + link_path(token)},
+        title=Words("A link for one person"),
     )
 
 
