@@ -39,6 +39,7 @@ REFUSED = {
     "arrow-for-at-least": "metadata.amount => 5",
     "nothing-between": 'country == "GB" then',
     "window-without-quotes": "count(by=ip, within=10m) > 5",
+    "span-with-a-unit": "first_fraud(by=customer.key) < 100d",
     "comma-before-where": 'sum(metadata.amount, by=ip, within="1h" where=customer.is_new) > 5',
     "condition-at-the-end": 'count(by=ip, within="1h", customer.is_new) > 5',
     "name-by-its-end": 'customer.id == "c"',

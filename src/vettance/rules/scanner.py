@@ -52,6 +52,7 @@ _REFUSED_KEYWORDS: Final = {
     "is": "write == to compare, or missing(x)",
     "elif": "write a if condition else b",
 }
+_UNIT_S: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 # The remaining reserved words of Python; a closed list, so that a later Python cannot change what we accept.
 _RESERVED: Final = frozenset(
     {"as", "assert", "async", "await", "break", "class", "continue", "def", "del", "except", "finally", "for"}
@@ -164,7 +165,11 @@ def _check_word(text: str, match: re.Match[str], tokens: list[Token]) -> None:
     word, start = match[0], match.start()
     if len(tokens) > 1 and tokens[-2].kind == "number" and tokens[-2].start + len(tokens[-2].text) == start:
         number = tokens[-2].text
-        hint = f'write "{number}{word}"' if word in ("s", "m", "h", "d") else None
+        hint = None
+        if word in _UNIT_S and [token.text for token in tokens[-4:-2]] == ["within", "="]:
+            hint = f'write "{number}{word}"'
+        elif word in _UNIT_S and number.isdecimal():
+            hint = f"only a window has a unit; in seconds this is {int(number) * _UNIT_S[word]}"
         raise fault_at(text, tokens[-2].start, len(number) + len(word), "this is not a number", hint)
     if word in _REFUSED_KEYWORDS:
         raise fault_at(
