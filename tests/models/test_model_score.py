@@ -7,7 +7,15 @@ import pytest
 
 from vettance.decisions.decision import Outcome, decide
 from vettance.models.feature_set import Feature
-from vettance.models.model_score import TABLE, ModelResult, contributions_of, reasons_of, score_of, shown
+from vettance.models.model_score import (
+    TABLE,
+    ModelResult,
+    contributions_of,
+    in_words,
+    reasons_of,
+    score_of,
+    shown,
+)
 from vettance.rules.ruleset import read_ruleset
 
 RULES = read_ruleset(
@@ -53,6 +61,25 @@ def test_a_model_that_may_not_block_stays_below_blocking() -> None:
     held = decide(RULES, 1, [], (), model=said(0.97))
     assert (held.outcome, held.score) == (Outcome.REVIEW, RULES.thresholds.block - 1)
     assert decide(RULES, 1, [], (), model=said(0.97, may_block=True)).outcome is Outcome.BLOCK
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (2_001_484.6, "time since the last fraud: 23 days"),
+        (131_000.0, "time since the last fraud: 1.5 days"),
+        (86_400.0, "time since the last fraud: 1 day"),
+        (7_200.0, "time since the last fraud: 2 hours"),
+        (61.0, "time since the last fraud: 1 minute"),
+        (0.0, "time since the last fraud: 0 seconds"),
+        (42.0, "time since the last fraud: 42 seconds"),
+        (None, "seconds since the last fraud: unknown"),
+        (-5.0, "seconds since the last fraud: -5"),
+    ],
+)
+def test_a_time_since_is_said_in_its_unit(value: float | None, said: str) -> None:
+    assert in_words("seconds since the last fraud", value) == said
+    assert in_words("events within 1h", value) == f"events within 1h: {shown(value)}"
 
 
 def test_reasons_are_the_families_that_raise_most() -> None:

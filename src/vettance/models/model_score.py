@@ -20,6 +20,10 @@ _SCORE_MAX: Final = 100
 #: From here on a value is written with its power of ten: a double has no more digits.
 _PLAIN_MAX: Final = 1e15
 _EFFECT_MIN: Final = 0.01
+_SECONDS: Final = "seconds since "
+_SPANS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
+#: Below so many of a unit a tenth of it tells something.
+_FEW: Final = 10
 
 _POINTS: Final = [(log_odds_of(p), score) for p, score in TABLE]
 _SEGMENTS: Final = tuple(itertools.pairwise(_POINTS))
@@ -72,7 +76,7 @@ def contributions_of(
 ) -> list[Contribution]:
     """Return the features with an effect, the largest first."""
     found = [
-        Contribution(one.name, value, effect, f"{one.text}: {shown(value)}")
+        Contribution(one.name, value, effect, in_words(one.text, value))
         for one, value, effect in zip(features, values, effects, strict=True)
         if effect
     ]
@@ -96,6 +100,15 @@ def reasons_of(features: Sequence[Feature], found: Sequence[Contribution]) -> tu
         (FAMILIES[name], f"The model finds this event unusual: {first[name].text}.")
         for name in raised[:REASONS_MAX]
     )
+
+
+def in_words(text: str, value: float | None) -> str:
+    """Say a feature with its value: "seconds since …" as the time that it is."""
+    if value is None or value < 0 or not text.startswith(_SECONDS):
+        return f"{text}: {shown(value)}"
+    count, unit = next(((value / one, name) for one, name in _SPANS if value >= one), (value, "seconds"))
+    said = f"{count:.1f}".removesuffix(".0") if count < _FEW else f"{count:,.0f}"
+    return f"time {text.removeprefix('seconds ')}: {said} {unit.removesuffix('s') if said == '1' else unit}"
 
 
 def shown(value: float | None) -> str:
