@@ -4,7 +4,7 @@ import importlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -46,6 +46,9 @@ COMMANDS = {
 }
 
 
+_AS_JSON: Final = "vettance.as_json"
+
+
 class _WrongArguments(click.ClickException):
     exit_code = 2  # As click's own errors of usage have it.
 
@@ -65,6 +68,20 @@ def _faults_in_one_line() -> Iterator[None]:
         raise  # Whoever read has read enough; click ends the command in silence.
     except OSError as error:
         raise click.ClickException(_told(error)) from None
+
+
+@contextmanager
+def _told_faults(*, as_json: bool) -> Iterator[None]:
+    """Say faults in one line, and to a script that asked for JSON in JSON as well."""
+    try:
+        with _faults_in_one_line():
+            yield
+    except click.ClickException as fault:
+        if as_json:
+            from vettance.commands import say_fault_as_json  # No help needs it.
+
+            say_fault_as_json(fault)
+        raise
 
 
 def _refuse_other_bytes(words: Sequence[str]) -> None:
@@ -90,16 +107,20 @@ class Commands(click.Group):
         self, info_name: str | None, args: list[str], *rest: Any, **options: Any
     ) -> click.Context:
         """Read the options before the command."""
-        with _faults_in_one_line():
+        # Asked of the words, as a command whose options are wrong never knows which it was given.
+        as_json = "--json" in args[: args.index("--") if "--" in args else None]
+        with _told_faults(as_json=as_json):
             _refuse_other_bytes(args)
-            return super().make_context(info_name, args, *rest, **options)
+            context = super().make_context(info_name, args, *rest, **options)
+            context.meta[_AS_JSON] = as_json
+            return context
 
     def invoke(self, ctx: click.Context) -> Any:
         """Read the command with its options, and run it."""
         # What is written is tenants' data: its owner's alone from the moment that it is there, whatever the
         # shell allows, and so is what other processes write for us and what SQLite puts beside its file.
         os.umask(0o077)
-        with _faults_in_one_line():
+        with _told_faults(as_json=ctx.meta[_AS_JSON]):
             return super().invoke(ctx)
 
     def list_commands(self, _ctx: click.Context) -> list[str]:

@@ -7,9 +7,9 @@ import os
 import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final, NoReturn, TypeVar
+from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 
 import click
 
@@ -50,28 +50,40 @@ def output_option(help_text: str, **how: Any) -> Callable[[Any], Any]:
 
 
 class CommandFailed(click.ClickException):
-    """A command that ended with a fault: said on standard error, and on standard output for `--json`."""
+    """A command that ended with a fault."""
 
     def __init__(self, message: str, more: str, details: dict[str, Any]) -> None:
         super().__init__(message + more)
-        context = click.get_current_context(silent=True)
-        as_json = context is not None and bool(context.params.get("as_json"))
-        self._error = {"message": message, **details} if as_json and details else None
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Say what was wrong."""
-        if self._error is not None:
-            click.echo(encode({"error": self._error}).decode())
-        super().show(file)
+        #: What a script gets that asked for JSON.
+        self.error = {"message": message, **details}
 
 
 def fail(message: str, *, more: str = "", **details: Any) -> NoReturn:
     """End the command with a clear line on standard error and exit code 1.
 
-    A person also reads `more`. A script that asked for JSON gets the message and the `details`, where there
-    are any, as `{"error": …}`.
+    A person also reads `more`. A script that asked for JSON gets the message and the `details` as
+    `{"error": …}` on standard output.
     """
     raise CommandFailed(message, more, details)
+
+
+#: Noted in the context of a command that has printed an answer in JSON.
+_ANSWERED: Final = "vettance.answered"
+
+
+def say_fault_as_json(fault: click.ClickException) -> None:
+    """Print a fault for a script that asked for JSON, unless it has an answer already."""
+    context = click.get_current_context(silent=True)
+    if context is None or _ANSWERED not in context.meta:
+        error = fault.error if isinstance(fault, CommandFailed) else {"message": fault.message}
+        with suppress(OSError):  # Nobody reads, or the disk is full: the fault itself may be that.
+            click.echo(encode({"error": error}).decode())
+
+
+def _show_json(answer: object) -> None:
+    click.echo(encode(answer).decode())
+    if (context := click.get_current_context(silent=True)) is not None:
+        context.meta[_ANSWERED] = True
 
 
 def counted(count: int, noun: str) -> str:
@@ -213,7 +225,10 @@ def run_for_tenant(
 
 def show(result: dict[str, Any] | list[dict[str, Any]], text: str, *, as_json: bool) -> None:
     """Print a result: for a script as JSON, for a person as text."""
-    click.echo(encode(result).decode() if as_json else text)
+    if as_json:
+        _show_json(result)
+    else:
+        click.echo(text)
 
 
 def file_digest(path: Path) -> str:
@@ -269,7 +284,7 @@ def write_document(document: str, told: dict[str, Any], output: Path | None, *, 
     else:
         click.echo(document, nl=False)
     if as_json:
-        click.echo(encode(told).decode())
+        _show_json(told)
 
 
 def counted_word(count: int, word: str) -> str:
@@ -281,7 +296,7 @@ def counted_word(count: int, word: str) -> str:
 def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
     """Print rows: for a script as a JSON array, for a person as a table."""
     if as_json:
-        click.echo(encode(rows).decode())
+        _show_json(rows)
         return
     if not rows:
         click.echo(f"{title}: none yet.")

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -161,3 +163,43 @@ def test_a_link_stays_one_and_a_device_is_written_to(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_bytes() == b"x"
     assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("tenant show nobody", 1, "there is no tenant nobody"),
+        ("tenant create", 2, "Missing argument 'NAME'"),
+        ("tenant set nobody --throttle 0", 2, "is not in the range"),
+        ("tenant nothing", 2, "No such command 'nothing'"),
+        ("export events --tenant nobody", 1, "--json goes with --output"),
+        ("rules check missing.yaml", 2, "'missing.yaml' does not exist"),
+        ("decisions replay evt_x --tenant nobody", 1, "there is no tenant nobody"),
+        ("generate fraud --customers 1 --days 1 --out /dev/null/x", 1, "cannot write to /dev/null/x"),
+        ("user link nobody@example.com", 1, "there is no user nobody@example.com"),
+    ],
+)
+def test_a_script_that_asks_for_json_gets_each_refusal_in_json(
+    shop: tuple[str, ...], words: str, code: int, said: str
+) -> None:
+    data = () if words.split()[1] in ("check", "fraud", "nothing") else shop[:2]
+    done = run(*words.split(), *data, "--json")
+    assert_refused(done, said, code)
+    assert f"Error: {json.loads(done.stdout)['error']['message']}\n" == done.stderr
+
+
+def test_an_answer_in_json_stays_the_only_one(shop: tuple[str, ...]) -> None:
+    done = run("watchlist", "refresh", "--source", "un_sc", "--url", "x", *shop[:2], "--json")
+    assert_refused(done, "un_sc: ")
+    assert json.loads(done.stdout) == []
+    assert run("tenant", "create", *shop[:2], "--", "--json").stdout.startswith("Tenant --json is ten_")
+
+
+def test_an_output_that_takes_nothing_is_said_in_one_line(shop: tuple[str, ...]) -> None:
+    for words in (("tenant", "list"), ("tenant", "list", "--json"), ("tenant", "show", "x", "--json")):
+        command = [sys.executable, "-m", "vettance.cli", *words, *shop[:2]]
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+        assert done.returncode == 1
+        assert done.stderr.startswith(b"Error: ")
+        assert done.stderr.count(b"\n") == 1

@@ -139,8 +139,6 @@ class RemoteRules:
 
     def _not_asked(self, message: str) -> NoReturn:
         """End the command with exit code 2: nothing was said of the rules."""
-        if click.get_current_context().params.get("as_json"):
-            click.echo(encode({"error": {"message": message}}).decode())
         raise _NotAsked(message)
 
 
