@@ -64,6 +64,11 @@ def test_other_values_make_another_payload(one: dict[str, Any], other: dict[str,
         ("x", {"amount": 5, "counterparty_id": "y"}, False, True, 5),
         ("x", {"amount": 5}, False, False, 5),
         ("x", {"amount": 5, "direction": "in", "status": "failed"}, False, False, 5),
+        ("x", {"amount": 5, "direction": "C", "counterpartyId": "y"}, True, False, 5),
+        ("x", {"amount": 5, "debitCredit": "D"}, False, True, 5),
+        ("x", {"amount": 5, "direction": "RC"}, False, True, 5),
+        ("x", {"amount": 5, "direction": "Cr.", "counterpartyId": "y"}, True, False, 5),
+        ("x", {"amount": 5, "direction": "CREDIT_TRANSFER", "counterpartyId": "y"}, True, False, 5),
         ("x", {"amount": True, "direction": "in"}, False, False, None),
         ("x", {"amount": 0, "direction": "in"}, False, False, 0),
     ],
@@ -74,6 +79,23 @@ def test_a_transfer_is_read_however_it_is_told(
     event = read_taken_aml_event({"eventName": name, "externalEventId": "e", "metadata": metadata}, NOW)
     found = event.transfer
     assert (found.incoming, found.outgoing, found.amount) == (incoming, outgoing, amount)
+
+
+@pytest.mark.parametrize(
+    ("status", "moves"),
+    [
+        *((text, False) for text in ("DENIED", "returned", "timed_out", "RJCT", "card.declined", "Void")),
+        *((text, True) for text in ("completed", "PENDING", "ACSC", "settled", "", "accepted")),
+    ],
+)
+def test_what_was_denied_or_came_back_moves_no_money(status: str, moves: bool) -> None:
+    body = {"eventName": "x", "externalEventId": "e", "metadata": {"amount": 5, "status": status}}
+    assert read_taken_aml_event(body, NOW).transfer.moves is moves
+
+
+def test_a_deposit_that_expired_is_paid_out() -> None:
+    body = {"eventName": "deposit.expired", "externalEventId": "e", "metadata": {"amount": 5}}
+    assert read_taken_aml_event(body, NOW).transfer.moves
 
 
 MEMBERS = (

@@ -12,7 +12,7 @@ from typing import Any, Final
 KNOWN_MEMBERS: Final = (
     ("amount", "Amount of money, a number or a decimal text."),
     ("currency", "Currency code."),
-    ("direction", "`in` or `out`, as the customer sees it."),
+    ("direction", "`in` or `out` (`credit` or `debit`, `C` or `D`), as the customer sees it."),
     ("accountId", "The customer's account."),
     ("counterpartyId", "Who is on the other side."),
     ("counterpartyName", "Their name."),

@@ -105,6 +105,8 @@ _OUT: Final = frozenset(
         *("payment", "payout", "purchase", "repayment"),
     }
 )
+#: Marks of statements for credit, debit and their reversals (SWIFT MT940, field 61, subfield 3).
+_MARKS: Final = {"c": 1, "d": -1, "rc": -1, "rd": 1}
 #: Words of direction are not among them: people sign in, and messages are sent.
 _TRANSFER: Final = frozenset(
     {
@@ -121,8 +123,14 @@ _LOAN: Final = frozenset({"loan", "loans", "mortgage"})
 _BUY: Final = frozenset({"card", "pos", "contactless", "purchase", "checkout", "merchant", "ecommerce"})
 _WAGES: Final = frozenset({"salary", "salaries", "wage", "wages", "payroll", "pension", "pensions"})
 _FAILED: Final = frozenset(
-    {"failed", "failure", "declined", "rejected", "cancelled", "canceled", "error", "reversed", "refused"}
+    {
+        *("failed", "failure", "declined", "denied", "rejected", "refused", "unsuccessful", "error"),
+        *("cancelled", "canceled", "aborted", "reversed", "voided", "bounced"),
+    }
 )
+#: Words that say so of a transfer, yet not in a name: a deposit that expired is paid out. The last two are
+#: codes of ISO 20022 (ExternalPaymentTransactionStatus1Code).
+_UNDONE: Final = _FAILED | {"returned", "void", "expired", "blocked", "timeout", "timed", "rjct", "canc"}
 _PERSON: Final = frozenset(
     {
         *("person", "individual", "retail", "personal", "private", "consumer"),
@@ -162,7 +170,8 @@ def read_transfer(
         kinds, amount = kinds | {"out"}, -amount
     counterparty = read_id(said.get("counterpartyId"))
     counterparty_account = read_id(said.get("counterpartyAccount"))
-    failed = read_word(said.get("status")) in _FAILED or not _FAILED.isdisjoint(words)
+    status = words_of(read_word(said.get("status")) or "")
+    failed = not (_UNDONE.isdisjoint(status) and _FAILED.isdisjoint(words))
     moves = amount is not None and amount > 0 and not failed and category not in _STILL
     way = _direction(read_word(said.get("direction")), kinds)
     if way == 0 and (counterparty or counterparty_account):
@@ -212,7 +221,9 @@ def words_of(text: str) -> frozenset[str]:
 def _direction(said: str | None, kinds: frozenset[str]) -> int:
     """Return 1 for money that comes in, -1 for money that goes out, 0 when the event does not say."""
     if said is not None:
-        return 1 if said in _IN else -1 if said in _OUT else 0
+        if said in _MARKS:
+            return _MARKS[said]
+        kinds = words_of(said)
     coming, going = not _IN.isdisjoint(kinds), not _OUT.isdisjoint(kinds)
     return int(coming) - int(going)
 
