@@ -194,7 +194,8 @@ def test_aml_events_are_not_fraud_events(officer: Caller) -> None:
 
 
 def test_a_summary_counts_one_thing_as_one(other_officer: Caller) -> None:
-    summaries = None, " 1 customer within 60 days", " 2 different customers within 60 days"
+    earlier = "in earlier events within 60 days"
+    summaries = None, f" 1 customer {earlier}", f" 2 different customers {earlier}"
     for number, summary in enumerate(summaries):
         body = event(
             eventName="card.added",
@@ -206,3 +207,13 @@ def test_a_summary_counts_one_thing_as_one(other_officer: Caller) -> None:
         said = " ".join(one["summary"] for one in alerts)
         assert ("same card" in said) is (summary is not None)
         assert summary is None or summary in said
+
+
+def test_sums_of_a_summary_are_of_earlier_events_in_their_currency(other_officer: Caller) -> None:
+    metadata = {"amount": 600_000, "currency": "JPY", "channel": "cash", "direction": "in"}
+    customer = {"externalId": "pays-in-yen", "metadata": {"segment": "person"}}
+    answers = [other_officer.post(PATH, event(customer=customer, metadata=metadata)) for _ in range(3)]
+    said = " ".join(alert["summary"] for answer in answers for alert in answer.json["alerts"])
+    assert "; 1 earlier event of money, in cash, with amount of at least 60,000 within 4 days" in said
+    assert "; 1,200,000.00 in all in earlier events in cash below" in said
+    assert "600,000.00 at most in earlier events of" in said

@@ -64,6 +64,7 @@ class EvidenceWriter:
         values |= {found.text: counted[found.text] for found in checked.aggregates}
         worth = known.get("worth")
         scale = event.transfer.amount / worth if worth and event.transfer.amount is not None else 1.0
+        scale = float(f"{scale:.6g}")  # As the table of currencies has it: the division leaves noise.
         parts = [_money(event)]
         for found in checked.aggregates:
             said_of = _said(found, counted[found.text], scale, as_if_last=as_if_last)
@@ -105,7 +106,7 @@ def _said(found: AggregateExpression, value: Value, scale: float, *, as_if_last:
         return None
     if found.value is not None and found.value.text == "worth" and type(value) in (int, float):
         value = float(value) * scale
-    which = f" {condition_in_words(found.condition.text)}" if found.condition is not None else ""
+    which = f" {condition_in_words(found.condition.text, scale)}" if found.condition is not None else ""
     assert isinstance(value, int | float)
     what = name_in_words(found.value.text) if found.value else ""
     what = one_of(what) if value == 1 else f"different {what}"

@@ -172,7 +172,7 @@ _ROWS: Final = (
         from_entries="{total}",
         from_summary="{total}",
         range=Range.SUM,
-        phrase="{value:,.2f} in all{which} within {window}",
+        phrase="{value:,.2f} in all in {order} events{which} within {window}",
         doc="""The sum of a number over the events. 0 when there were none.
 
         Example: `sum(metadata.amount, by=customer.external_id, within="24h") > 5000`
@@ -187,7 +187,7 @@ _ROWS: Final = (
         from_entries="{total} / {count}",
         from_summary="{total} / {count}",
         range=Range.VALUES,
-        phrase="{value:,.2f} on average{which} within {window}",
+        phrase="{value:,.2f} on average in {order} events{which} within {window}",
         doc="""The mean of a number over the events. Unknown when there were none.
 
         Example: `metadata.amount > 3 * avg(metadata.amount, by=customer.external_id, within="30d")`
@@ -202,7 +202,7 @@ _ROWS: Final = (
         from_entries="min({values})",
         from_summary="{least}",
         range=Range.VALUES,
-        phrase="{value:,.2f} at least{which} within {window}",
+        phrase="{value:,.2f} at least in {order} events{which} within {window}",
         doc="""The least value of a number among the events. Unknown when there were none.
 
         Example: `min(metadata.amount, by=device.fingerprint, within="1h") < 1`
@@ -217,7 +217,7 @@ _ROWS: Final = (
         from_entries="max({values})",
         from_summary="{greatest}",
         range=Range.VALUES,
-        phrase="{value:,.2f} at most{which} within {window}",
+        phrase="{value:,.2f} at most in {order} events{which} within {window}",
         doc="""The greatest value of a number among the events. Unknown when there were none.
 
         Example: `metadata.amount > 2 * max(metadata.amount, by=customer.external_id, within="90d")`
@@ -232,7 +232,7 @@ _ROWS: Final = (
         from_entries="len({distinct})",
         from_summary="{distinct_count}",
         range=Range.DISTINCT,
-        phrase="{value:,.0f} {what}{which} within {window}",
+        phrase="{value:,.0f} {what} in {order} events{which} within {window}",
         doc="""How many different values of an expression the events had. 0 when there were none.
 
         Example: `distinct(customer.external_id, by=device.fingerprint, within="24h") >= 3`
