@@ -101,6 +101,23 @@ def test_a_header_too_long_for_csv_is_said(tmp_path: Path, shop: tuple[str, ...]
     assert names(tmp_path) == {"long.csv"}
 
 
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("name;dob", "has semicolons between its cells; save it with commas"),
+        ("name\tdob", "has tabs between its cells"),
+        ("name,,dob,dob,", "has two columns dob; rename or remove one of them"),
+    ],
+)
+def test_a_header_that_cannot_be_meant_is_refused_before_a_row_is_read(
+    tmp_path: Path, shop: tuple[str, ...], header: str, said: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(f"{header}\nAnna,,1990-01-01,1990-01-02,\n")
+    for command in ("import", "screen"):
+        assert_refused(run(command, tmp_path / "rows.csv", *shop), f"rows.csv {said}")
+    assert names(tmp_path) == {"rows.csv"}
+
+
 def test_a_batch_that_did_not_begin_leaves_nothing(tmp_path: Path, shop: tuple[str, ...]) -> None:
     (tmp_path / "people.txt").write_text("name\nAnna Meier\n")
     assert_refused(run("screen", tmp_path / "people.txt", "--out", tmp_path / "out.csv", *shop), "format")

@@ -216,6 +216,18 @@ def test_a_list_of_ones_own_needs_names_only(tmp_path: Path) -> None:
     assert found[2].id.startswith("csv:")
 
 
+@pytest.mark.parametrize("sign", [",", "\t"])
+def test_many_values_in_a_cell_are_not_taken_for_cells(tmp_path: Path, sign: str) -> None:
+    text = f"name{sign}aliases\nIvan Petrov{sign}Vanya Petrov;Iwan Petrow;Petrov Ivan;I Petrov\n"
+    (found,) = read("own", write(tmp_path, "own.csv", text)).values()
+    assert len(found.names) == 5
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceFault, match="two columns name; rename"):
+        read("own", write(tmp_path, "own.csv", "id,Name,name\n1,Ivan Petrov,Olga Petrova\n"))
+
+
 @pytest.mark.parametrize(
     ("row", "fault"),
     [

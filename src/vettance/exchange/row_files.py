@@ -10,6 +10,7 @@ from typing import IO, Any, Final, Protocol
 import msgspec
 
 from vettance.exchange.columns import Cell
+from vettance.wire.csv_header import doubled_name, other_separator
 from vettance.wire.payload import decode, encode
 from vettance.wire.utf8_text import first_line_not_utf8, not_utf8, skip_mark
 
@@ -185,6 +186,10 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
             raise FormatFault(f"{path.name} is not CSV: {error}") from None
         if not header:
             raise FormatFault(f"{path.name} has no header")
+        if (separators := other_separator(header)) is not None:
+            raise FormatFault(f"{path.name} has {separators} between its cells; save it with commas")
+        if (doubled := doubled_name(header)) is not None:
+            raise FormatFault(f"{path.name} has two columns {doubled}; rename or remove one of them")
         start = reader.line_num + 1
         while True:
             try:

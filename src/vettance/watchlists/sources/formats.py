@@ -13,6 +13,7 @@ from typing import IO
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
+from vettance.wire.csv_header import doubled_name
 from vettance.wire.utf8_text import first_line_not_utf8, not_utf8
 
 # Publishers put whole biographies into one cell.
@@ -95,6 +96,8 @@ def csv_records(
             missing = [name for name in required if name not in header]
             if missing:
                 raise SourceFault(f"{path.name} has no column {', '.join(missing)}")
+            if (doubled := doubled_name(header)) is not None:
+                raise SourceFault(f"{path.name} has two columns {doubled}; rename or remove one of them")
             continue
         yield dict(zip(header, (cell.strip() for cell in row), strict=False))
     if header is None:
@@ -102,9 +105,12 @@ def csv_records(
 
 
 def _delimiter(path: Path) -> str:
+    """Find what separates cells by the first line that has any separator: cells may hold the others."""
     with open_bytes(path) as file:
-        head = file.read(4096).decode("utf-8", "replace")
-    return max(",;\t|", key=head.count)
+        lines = file.read(4096).decode("utf-8", "replace").splitlines()
+    counts = ({sign: line.count(sign) for sign in ",;\t|"} for line in lines)
+    found = next((count for count in counts if any(count.values())), {",": 1})
+    return max(found, key=found.__getitem__)
 
 
 def xml_records(path: Path, tags: frozenset[str]) -> Iterator[Element]:
