@@ -20,7 +20,7 @@ from vettance.ids import IdSource, is_id
 from vettance.settings.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.tenants.sql import select_tenant, tenant_of
 from vettance.tenants.tenant import Tenant
-from vettance.wire.numbers import is_decimal, read_whole
+from vettance.wire.numbers import is_decimal
 from vettance.wire.payload import encode, read_moment
 
 Result = TypeVar("Result")
@@ -334,28 +334,6 @@ def read_time(_context: click.Context, _option: click.Parameter, value: str | No
     if moment is None:
         raise click.BadParameter("must be an ISO 8601 time or Unix seconds")
     return moment
-
-
-class Whole(click.IntRange):
-    """A whole number within bounds, written as `read_whole` reads it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Refuse what `int` would read in its own way, such as `1_000`."""
-        if isinstance(value, str) and read_whole(value, -(2**63)) is None:
-            if value.isascii() and value.isdigit() and not value.startswith("0"):
-                self.fail(f"a number of {len(value)} digits is not in the range of any setting.", param, ctx)
-            self.fail(f"{value!r} is not a whole number in plain digits.", param, ctx)
-        return int(super().convert(value, param, ctx))
-
-
-class Decimal(click.FloatRange):
-    """A decimal number within bounds, written as `is_decimal` says."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Refuse what `float` would read in its own way, such as `nan`, which no bounds hold."""
-        if isinstance(value, str) and not is_decimal(value):
-            self.fail(f"{value!r} is not a decimal number in plain digits.", param, ctx)
-        return float(super().convert(value, param, ctx))
 
 
 def _read_bound(context: click.Context, option: click.Parameter, value: str | None) -> int | None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tests.live import run_cli
 from vettance.cli import main
-from vettance.commands import Decimal, Whole
+from vettance.option_types import Decimal, Whole
 from vettance.rules.packs import load_pack_text
 
 #: The one that answers nothing: it runs on, and its log is JSON.

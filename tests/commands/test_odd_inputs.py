@@ -102,6 +102,27 @@ def test_a_header_too_long_for_csv_is_said(tmp_path: Path, shop: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "import",
+        "import events.csv --labels",
+        "screen",
+        "watchlist import --source csv",
+        "watchlist evaluate",
+        "demo --input",
+    ],
+)
+def test_what_can_be_read_only_once_is_refused(
+    tmp_path: Path, shop: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "events.csv").write_text("eventName,occurredAt\n")
+    os.mkfifo(tmp_path / "pipe.csv")
+    more = shop if words.startswith(("import", "screen")) else ()
+    assert_refused(run(*words.split(), "pipe.csv", *more), "pipe.csv is a pipe or a device; write it", code=2)
+
+
+@pytest.mark.parametrize(
     ("header", "said"),
     [
         ("name;dob", "has semicolons between its cells; save it with commas"),

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.aml.screening.screening_request import read_screen_request
-from vettance.commands import Decimal, Whole, read_time
+from vettance.commands import read_time
 from vettance.decisions.network import _autonomous_system
 from vettance.errors import Invalid, Refusal
 from vettance.exchange.columns import _typed, read_row
 from vettance.exchange.labels import Labels
 from vettance.exchange.row_files import FormatFault
 from vettance.lists.entry import EntryType, canonical_value
+from vettance.option_types import Decimal, Whole
 from vettance.rules.functions import number
 from vettance.rules.place_functions import in_network
 from vettance.rules.windows import read_window

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vettance.commands import Decimal, Whole, counted_word, json_option
+from vettance.commands import counted_word, json_option
 from vettance.demo.feed import Feed, FeedFault, Sample, generated, parquet
+from vettance.option_types import Decimal, StoredFile, Whole
 from vettance.wire.payload import JSON, encode
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _SERVED_AGAIN = "http://127.0.0.1:8080"
 @click.option(
     "--input",
     "input_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=StoredFile(),
     help="Labelled card payments in a parquet file, instead of inventing traffic.",
 )
 @click.option("--connections", type=Whole(1, 256), default=24, show_default=True, help="Requests at a time.")

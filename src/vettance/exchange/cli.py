@@ -36,6 +36,7 @@ from vettance.exchange.refused_rows import RefusedRows, reason_of
 from vettance.exchange.row_files import FORMATS, count_rows, rows_of
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
+from vettance.option_types import StoredFile
 from vettance.tenants.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -148,12 +149,12 @@ async def _export(
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=StoredFile())
 @_tenant_option
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Told by the name if left out.")
 @click.option(
     "--labels",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=StoredFile(),
     help="A file with a `label` for the `reference` (metadata.reference) or the `line` of each event.",
 )
 @click.option("--aml", is_flag=True, help="Events of AML; told by `externalEventId` in the first row, too.")

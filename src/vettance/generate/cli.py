@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
-from vettance.commands import Decimal, Whole, counted_word, json_option, output_option, whole_file
+from vettance.commands import counted_word, json_option, output_option, whole_file
 from vettance.generate.aml_stream import START_DEFAULT_MS as AML_START_MS
 from vettance.generate.aml_stream import Watch, write_aml
 from vettance.generate.attacks import ATTACKS
@@ -20,6 +20,7 @@ from vettance.generate.fraud_stream import (
     events_expected,
     write_traffic,
 )
+from vettance.option_types import Decimal, Whole
 from vettance.wire.numbers import is_decimal
 from vettance.wire.payload import read_timestamp
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vettance.commands import Whole, counted, data_option, fail, json_option, run_for_tenant, show, show_table
+from vettance.commands import counted, data_option, fail, json_option, run_for_tenant, show, show_table
 from vettance.errors import NotFound, Refusal
+from vettance.option_types import Whole
 from vettance.rules.rule_file import file_argument, refuse, warn
 from vettance.rules.version_cli import VERSION, by_option, note_option, tenant_option
 from vettance.wire.payload import timestamp

@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from vettance import clock
-from vettance.commands import (
-    Whole,
-    counted_word,
-    data_option,
-    fail,
-    has_store,
-    json_option,
-    settings_of,
-    show,
-)
+from vettance.commands import counted_word, data_option, fail, has_store, json_option, settings_of, show
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
+from vettance.option_types import Whole
 from vettance.settings.secret_key import known_secret, load_secret
 from vettance.settings.settings import Settings, SettingsError, read_settings
 from vettance.wire.payload import encode, timestamp

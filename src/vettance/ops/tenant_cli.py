@@ -9,7 +9,6 @@ import msgspec
 from vettance import clock
 from vettance.audit.act import describe
 from vettance.commands import (
-    Whole,
     confirm,
     data_option,
     fail,
@@ -21,6 +20,7 @@ from vettance.commands import (
 )
 from vettance.db.engine import Lost, Store
 from vettance.ids import IdSource
+from vettance.option_types import Whole
 from vettance.settings.secret_key import load_secret
 from vettance.settings.settings import Environment, Settings
 from vettance.tenants import sql

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vettance.commands import Whole, data_option, fail, json_option, run_for_tenant, show, show_table
+from vettance.commands import data_option, fail, json_option, run_for_tenant, show, show_table
 from vettance.errors import NotFound, Refusal
 from vettance.ids import IdSource
+from vettance.option_types import Whole
 from vettance.rules.gate import examine
 from vettance.rules.remote_rules import RemoteRules, fault_of, local_only, tenant_or_server
 from vettance.rules.rule import Fault, RuleSetRefused

@@ -10,10 +10,11 @@ import click
 import msgspec
 
 from vettance import __version__
-from vettance.commands import Whole, data_option, fail, settings_of
+from vettance.commands import data_option, fail, settings_of
 from vettance.db.engine import StoreDown
 from vettance.ops.preflight import probe_addresses, probe_listening, probe_redis
 from vettance.ops.server_note import note_server, remove_note
+from vettance.option_types import Whole
 from vettance.processes.malloc import give_back_early
 from vettance.processes.worker_pool import Child, WorkerPool
 from vettance.redis_link.down import StateDown

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from vettance.commands import Whole, counted, counted_word, data_option, fail, find_tenant, open_store
+from vettance.commands import counted, counted_word, data_option, fail, find_tenant, open_store
 from vettance.jobs.sql import JobKind
+from vettance.option_types import Whole
 from vettance.streams.stream_address import StreamAddress, consumer_name, read_stream_address
 from vettance.streams.stream_message import IdRule, read_id_rule
 from vettance.wire.payload import encode

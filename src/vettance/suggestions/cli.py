@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from vettance.commands import (
-    Decimal,
     counted,
     data_option,
     fail,
@@ -26,6 +25,7 @@ from vettance.commands import (
     whole_file,
 )
 from vettance.history.cli import END_MS, rules
+from vettance.option_types import Decimal
 from vettance.rules.remote_rules import RemoteRules, tenant_or_server
 
 if TYPE_CHECKING:

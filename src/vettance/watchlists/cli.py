@@ -14,7 +14,6 @@ import msgspec
 from vettance import clock
 from vettance.commands import (
     Result,
-    Whole,
     counted_word,
     data_option,
     fail,
@@ -26,6 +25,7 @@ from vettance.commands import (
     show,
     show_table,
 )
+from vettance.option_types import StoredFile, Whole
 from vettance.watchlists import sql
 from vettance.watchlists.sources.formats import SourceFault
 from vettance.watchlists.sources.source_table import SOURCES
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from vettance.watchlists.list_store import Version
     from vettance.watchlists.refresh import ImportResult, Progress
 
-_files = click.argument(
-    "paths", nargs=-1, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+_files = click.argument("paths", nargs=-1, metavar="FILE…", type=StoredFile())
 #: All names between brackets, as Click shows a choice, would be one line that no window is wide enough for.
 _NAMES = ", ".join(SOURCES)
 _NAMED: dict[str, Any] = {"metavar": "NAME", "type": click.Choice(list(SOURCES))}

@@ -16,9 +16,10 @@ import click
 import msgspec
 
 from vettance import clock
-from vettance.commands import Whole, data_option, fail, find_tenant, json_option, open_store, show
+from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
 from vettance.db.engine import Store, StoreDown
 from vettance.ids import IdSource
+from vettance.option_types import Whole
 from vettance.outbox import MessageType
 from vettance.settings.settings import Environment, Settings
 from vettance.tenants.sql import note_change

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vettance.aml.screening import sql
-from vettance.commands import Whole, data_option, fail, find_tenant, json_option, open_store, show
+from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
+from vettance.option_types import Whole
 from vettance.rules.remote_rules import RemoteRules, tenant_or_server
 from vettance.watchlists.subject_screening import SHOWN_MIN, Profile
 

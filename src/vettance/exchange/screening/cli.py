@@ -22,7 +22,6 @@ from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
 from vettance.aml.screening.screen import Screener, SearchResult, saving
 from vettance.commands import (
-    Whole,
     data_option,
     fail,
     file_digest,
@@ -40,6 +39,7 @@ from vettance.exchange.screening.journal import Journal, JournalLine
 from vettance.exchange.screening.row import COLUMNS, cells_of
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
+from vettance.option_types import StoredFile, Whole
 from vettance.settings.settings import Settings
 from vettance.watchlists.list_store import EVERYBODY
 from vettance.watchlists.refresh import IndexKeeper
@@ -69,7 +69,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 @click.command("screen")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=StoredFile())
 @click.option(
     "--tenant", metavar="ID", help="Whose subjects these are: screenings, alerts and cases are kept."
 )
