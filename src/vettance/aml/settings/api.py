@@ -7,6 +7,7 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql
+from vettance.aml.answers import parse_body
 from vettance.aml.case import OfficerSettings
 from vettance.aml.screening import sql as screening_sql
 from vettance.aml.screening.screening_alert import ScreeningSettings
@@ -95,8 +96,8 @@ class AmlSettingsDoors:
     async def change(self, call: Call) -> RouteReply:
         """PUT /aml/settings."""
         faults, tenant = Faults(), call.tenant.id
-        said = read_body(call.json(), AmlSettingsBody, faults)
-        faults.raise_any()
+        said = read_body(parse_body(call), AmlSettingsBody, faults)
+        faults.raise_unprocessable()
         officers, screening = await self._known(tenant)
         switches = {
             name: value
@@ -116,7 +117,7 @@ class AmlSettingsDoors:
             faults.meaning[min(bounds, key=list(Profile).index).lower()] = (
                 "the bounds must not fall from CONSERVATIVE over BALANCED to LIBERAL"
             )
-            faults.raise_any()
+            faults.raise_unprocessable()
         describe(before=msgspec.to_builtins(_answer(officers, screening)))
         writes = []
         if new_officers.four_eyes != officers.four_eyes:
