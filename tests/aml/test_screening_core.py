@@ -12,7 +12,7 @@ from vettance.aml.screening.freshness import DATA_OLD_MS, STALE_MS, is_stale, st
 from vettance.aml.screening.screen import Screener
 from vettance.aml.screening.screening_request import party_request, read_screen_request, sent_of
 from vettance.aml.screening.sql import history_of
-from vettance.db.engine import Statement
+from vettance.db.engine import Row, Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.errors import GatewayTimeout, Unprocessable
 from vettance.ids import IdSource
@@ -142,3 +142,35 @@ def test_nobody_is_born_on_a_day_that_has_begun_nowhere() -> None:
         read_screen_request({**BODY, "inputDob": "2026-08-03"}, noon_ms)
     assert refused.value.details == {"inputDob": "must not be in the future"}
     assert read_screen_request({**BODY, "inputDob": "2026-08-03"}).subject.birth is not None
+
+
+async def test_two_processes_that_screen_one_subject_at_once_make_one_alert(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("name\nRosalind Achterberg\n")
+    await import_list(store, tmp_path, "csv", [path], NOW_MS)
+    keeper = IndexKeeper(store, tmp_path)
+    await keeper.reload()
+    request = read_screen_request(BODY)
+    first, second = (Screener(store, IdSource(), keeper) for _ in range(2))
+    read = store.read
+    answers: list[bytes] = []
+
+    async def read_late(statement: Statement) -> list[Row]:
+        # Between the history and the case that the second one reads, the first one screens.
+        if "FROM aml_case" in statement.sql and not answers:
+            answers.append(b"")
+            answers[0] = await first.screen("ten_x", request, b"{}")
+        return await read(statement)
+
+    monkeypatch.setattr(store, "read", read_late)
+    try:
+        answers.append(await second.screen("ten_x", request, b"{}"))
+    finally:
+        first.close()
+        second.close()
+    one, other = (decode(answer) for answer in answers)
+    assert (one["alertId"], one["caseId"]) == (other["alertId"], other["caseId"])
+    assert (one["caseCreated"], other["caseCreated"]) == (True, False)
+    assert await read(Statement("SELECT COUNT(*), SUM(events) FROM aml_alert")) == [(1, 2)]

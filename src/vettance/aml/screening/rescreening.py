@@ -18,7 +18,6 @@ from typing import Final
 import msgspec
 
 from vettance import clock
-from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
 from vettance.aml.screening.screen import RESCREENING, Screener, SearchResult, saving
 from vettance.aml.screening.screening_request import read_screen_request
@@ -204,12 +203,10 @@ class Rescreener:
         async with self._screener.turn(tenant, request.external_id):
             for _ in range(_TRIES):
                 now_ms = self._now_ms()
-                weighed = await self._screener.weigh(tenant, request, found)
+                weighed, before = await self._screener.weigh_with_case(tenant, request, found)
                 statements: list[Statement] = []
                 alerts = 0
                 if weighed.alerts:
-                    rows = await self._store.read(aml_sql.select_open_case(tenant, request.external_id))
-                    before = aml_sql.case_of(rows[0]) if rows else None
                     placed = self._screener.place(tenant, weighed, before, now_ms)
                     alerts = 1 if placed.alert is not None else 0
                     statements = [*placed.statements, *saving(tenant, before, placed)]

@@ -154,9 +154,7 @@ class Screener:
         found = await self.look(tenant, request)
         async with self.turn(tenant, request.external_id):
             for _ in range(_TRIES):
-                weighed = await self.weigh(tenant, request, found)
-                rows = await self._cases(tenant, weighed)
-                before = aml_sql.case_of(rows[0]) if rows else None
+                weighed, before = await self.weigh_with_case(tenant, request, found)
                 spent_ms = (time.perf_counter() - started) * 1000
                 placed = self.place(tenant, weighed, before, self._now_ms(), sent, spent_ms)
                 try:
@@ -210,6 +208,21 @@ class Screener:
             found, request.subject, request.profile or settings.profile, settings.bounds, history.cleared
         )
         return ScreeningAssessment(request, screening, history, found.index_id)
+
+    async def weigh_with_case(
+        self, tenant: str, request: ScreenRequest, found: SearchResult
+    ) -> tuple[ScreeningAssessment, Case | None]:
+        """Judge what was found, and read the open case of the subject where a new alert is to join it.
+
+        What is stored is read again after the case. So an alert that another process put into that case
+        meanwhile is seen and repeated, and one that it puts there later makes the write `Lost` or a `Clash`.
+        """
+        weighed = await self.weigh(tenant, request, found)
+        if not weighed.alerts or repeated(weighed.screening, weighed.history) is not None:
+            return weighed, None
+        rows = await self._store.read(aml_sql.select_open_case(tenant, request.external_id))
+        weighed = await self.weigh(tenant, request, found)
+        return weighed, aml_sql.case_of(rows[0]) if rows else None
 
     def place(
         self,
@@ -339,12 +352,6 @@ class Screener:
         finally:
             del self._subjects[name]
             done.set()
-
-    async def _cases(self, tenant: str, weighed: ScreeningAssessment) -> list[Row]:
-        """Read the open case of a subject where it is going to be needed."""
-        if not weighed.alerts or repeated(weighed.screening, weighed.history) is not None:
-            return []
-        return await self._store.read(aml_sql.select_open_case(tenant, weighed.request.external_id))
 
 
 def saving(tenant: str, before: Case | None, placed: ScreeningWrite) -> list[Statement]:

@@ -18,7 +18,6 @@ import click
 import msgspec
 
 from vettance import clock
-from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
 from vettance.aml.screening.screen import Screener, SearchResult, saving
 from vettance.commands import (
@@ -268,11 +267,7 @@ class _FileBatch:
     async def _place(
         self, tenant: str, request: ScreenRequest, found: SearchResult
     ) -> tuple[JSON, list[Statement]]:
-        weighed = await self._screener.weigh(tenant, request, found)
-        before = None
-        if weighed.alerts:
-            rows = await self._store.read(aml_sql.select_open_case(tenant, request.external_id))
-            before = aml_sql.case_of(rows[0]) if rows else None
+        weighed, before = await self._screener.weigh_with_case(tenant, request, found)
         now_ms = clock.now_ms()
         placed = self._screener.place(tenant, weighed, before, now_ms)
         return decode(placed.answer), [*placed.statements, *saving(tenant, before, placed)]
