@@ -83,6 +83,7 @@ VERBS = {
     "fraud_memory.py",
     "gauges.py",
     "http_client.py",
+    "import_file.py",
     "import_rows.py",
     "job_results.py",
     "keep_snoozes.py",
