@@ -159,7 +159,8 @@ def test_history_is_imported_in_order_with_its_labels(service: Service, tmp_path
     caller = Caller(service, *service.new_tenant("Import"))
     file = history(tmp_path / "h.ndjson", [past(1, label="FRAUD"), past(2), past(3, label="LEGIT")])
     done = service.cli("import", str(file), "--tenant", caller.id, "--json")
-    known = {"accepted": 3, "known": 0, "refused": 0, "labelled": 2, "dryRun": False, "reasons": []}
+    known = {"accepted": 3, "known": 0, "refused": 0, "labelled": 2, "labelsUnused": 0}
+    known |= {"dryRun": False, "reasons": []}
     assert done == known
     data = wait_total(caller, 3)
     assert [one["customer"]["externalId"] for one in data] == ["past-1", "past-2", "past-3"]
@@ -250,6 +251,26 @@ def test_an_import_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> N
     assert jobs_of(data, env) == [f"past-{number}" for number in range(rows) if number % 100 != 7]
     said = Counter(json.loads(line)["line"] for line in errors.read_text().splitlines())
     assert said == Counter(number + 1 for number in range(rows) if number % 100 == 7)
+
+
+def test_a_file_that_grows_while_it_is_imported_is_taken_once_it_is_whole(tmp_path: Path) -> None:
+    data, rows = tmp_path / "data", 12_000
+    env = place_store()
+    tenant = run_cli(data, "tenant", "create", "Growing", "--json", env=env)["tenantId"]
+    file = history(tmp_path / "h.ndjson", [past(number) for number in range(rows)])
+    command = ("import", str(file), "--tenant", tenant)
+    begun = [sys.executable, "-m", "vettance.cli", *command, "--data", str(data)]
+    first = subprocess.Popen(begun, env={**os.environ, **env}, stderr=subprocess.PIPE)
+    while first.poll() is None and not ask_store(data, env, "SELECT 1 FROM import_mark"):
+        time.sleep(0.001)
+    with file.open("a") as end:
+        end.write(json.dumps(past(rows)) + "\n")
+    assert b"h.ndjson changed while it was read" in first.communicate(timeout=60)[1]
+    assert first.returncode == 1
+    for table in ("job", "import_mark", "import_run"):
+        assert ask_store(data, env, f"SELECT COUNT(*) FROM {table}") == [(0,)]
+    assert run_cli(data, *command, "--json", env=env)["accepted"] == rows + 1
+    assert jobs_of(data, env) == [f"past-{number}" for number in range(rows + 1)]
 
 
 def test_a_large_event_survives_a_csv_file(tmp_path: Path) -> None:

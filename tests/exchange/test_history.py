@@ -130,10 +130,21 @@ def test_labels_may_stand_in_a_file_beside_the_events(service: Service, tmp_path
         tmp_path / "t.ndjson", [{"reference": "r2", "label": "FRAUD"}, {"line": 4, "label": "LEGIT"}]
     )
     command = ("import", str(file), "--labels", str(truth), "--tenant", caller.id, "--wait")
-    assert service.cli(*command, "--json")["labelled"] == 2
+    told = service.cli(*command, "--json")
+    assert (told["labelled"], told["labelsUnused"]) == (2, 0)
     data = caller.get("/api/v1/events?sortOrder=asc").json["data"]
     labels = {one["metadata"]["reference"]: [said["label"] for said in one["feedback"]] for one in data}
     assert labels == {"r0": [], "r1": [], "r2": ["FRAUD"], "r3": ["LEGIT"]}
+    others = history(
+        tmp_path / "o.ndjson",
+        [
+            {"reference": "r2", "label": "FRAUD"},
+            {"reference": "x", "label": "FRAUD"},
+            {"line": 9, "label": "LEGIT"},
+        ],
+    )
+    again = (*command[:3], str(others), *command[4:-1], "--dry-run")
+    assert "Of the labels, 2 belong to no event of this file." in service.cli(*again).stdout
     bad = history(tmp_path / "bad.ndjson", [{"reference": "r2", "label": "SCAM"}])
     refused = service.cli("import", str(file), "--labels", str(bad), "--tenant", caller.id, ok=False)
     assert refused.returncode == 1

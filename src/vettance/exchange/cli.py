@@ -227,6 +227,7 @@ def import_(
         "known": done.known,
         "refused": done.mark.refused,
         "labelled": done.labelled,
+        "labelsUnused": done.labels_unused,
         "dryRun": dry_run,
         "reasons": [{"reason": reason, "rows": rows} for reason, rows in refused.reasons.most_common()],
     }
@@ -249,6 +250,8 @@ def _words(done: ImportedFile, refused: RefusedRows, file: Path, *, dry_run: boo
             lines[0] += f" An earlier run had taken {done.known:,} more."
         if done.labelled:
             lines.append(f"{done.labelled:,} of them are labelled.")
+        if done.labels_unused:
+            lines.append(f"Of the labels, {done.labels_unused:,} belong to no event of this file.")
     for row in refused.first:
         lines.append(f"  line {row.line:,}: {reason_of(row.details)}")
     if sum(refused.reasons.values()) > len(refused.first):

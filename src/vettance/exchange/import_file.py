@@ -14,7 +14,7 @@ from vettance.errors import Refusal
 from vettance.exchange import sql
 from vettance.exchange.columns import is_aml, read_aml_row, read_row
 from vettance.exchange.refused_rows import RefusedRows
-from vettance.exchange.row_files import count_rows, rows_of
+from vettance.exchange.row_files import FormatFault, count_rows, rows_of
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
 from vettance.tenants.tenant import Tenant
@@ -27,17 +27,28 @@ _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far t
 _LOOK_S: Final = 0.2
 
 
+def _state_of(file: Path) -> tuple[int, int]:
+    """Return what changes when a file is written to."""
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns
+
+
 class ImportedFile(NamedTuple):
     """How far the file is done, how many of its events an earlier run had taken, how many of the others have
-    a label."""
+    a label, and how many labels of the other file belong to none of them, where that is known."""
 
     mark: sql.ImportMark
     known: int
     labelled: int
+    labels_unused: int | None
 
 
 class FileImport:
-    """Takes a file in batches; each one and the mark of how far the file is done are one commit."""
+    """Takes a file in batches; each one and the mark of how far the file is done are one commit.
+
+    A file is known by its content. One that changes while it is read would be known by a content that it no
+    longer has, and be taken again as a whole the next time: nothing of it is kept.
+    """
 
     def __init__(
         self,
@@ -62,6 +73,7 @@ class FileImport:
         self._aml = aml
         self._ids = IdSource()
         self._digest = ""
+        self._known_by: tuple[int, int] = (0, 0)
         self._labelled = 0
 
     @property
@@ -70,11 +82,12 @@ class FileImport:
         return f"imp_{self._digest[:32]}"
 
     async def run(self, errors: Path) -> tuple[ImportedFile, RefusedRows]:
-        """Take what is left of the file; refused rows are written to `errors`."""
+        """Take what is left of the file; refused rows are written to `errors`. Raises `FormatFault`."""
+        self._known_by = _state_of(self._file)
         self._digest = await asyncio.to_thread(file_digest, self._file)
         rows = await self._store.read(sql.select_import_mark(self._tenant, self._digest))
         mark = sql.ImportMark._make(rows[0]) if rows and not self._dry_run else sql.ImportMark()
-        known = mark.accepted
+        begun, known = mark.lines, mark.accepted
         jobs: list[Statement] = []
         reached = mark
         total = await asyncio.to_thread(count_rows, self._format, self._file)
@@ -95,7 +108,9 @@ class FileImport:
         elif not self._dry_run:
             # Nothing was taken, so that it may be tried again, as of another kind say.
             await self._store.write(*sql.forget_import(self._tenant, self._digest, self._import_id))
-        return ImportedFile(mark, known, self._labelled), refused
+        # What an earlier run took was not looked up again.
+        unused = None if begun else self._labels.unused
+        return ImportedFile(mark, known, self._labelled, unused), refused
 
     def _tell_kind(self, row: Any) -> None:
         self._aml = self._aml or (not isinstance(row, str) and is_aml(row))
@@ -126,12 +141,19 @@ class FileImport:
             event, sent = read_aml_row(row, now_ms)
             return event.occurred_at_ms, sent, None
         one = read_row(row, now_ms)
-        label = one.label or self._labels.of(line, one.event.metadata)
-        return one.event.occurred_at_ms, one.sent, label
+        beside = self._labels.of(line, one.event.metadata)
+        return one.event.occurred_at_ms, one.sent, one.label or beside
 
     async def _commit(
         self, jobs: list[Statement], before: sql.ImportMark, after: sql.ImportMark
     ) -> sql.ImportMark:
+        if _state_of(self._file) != self._known_by:
+            if not self._dry_run:
+                await self._forget_changed()
+            raise FormatFault(
+                f"{self._file.name} changed while it was read, so nothing of this run is kept; "
+                "import it when it is whole"
+            )
         if self._dry_run:
             await asyncio.sleep(0)  # Nothing else would let Ctrl-C through.
         elif after.lines > before.lines:
@@ -142,6 +164,13 @@ class FileImport:
             await self._store.write(mark, run, *jobs)
         jobs.clear()
         return after
+
+    async def _forget_changed(self) -> None:
+        """Drop the events of a file that was not read to its end; those of one that was stay."""
+        await self._store.write(sql.forget_mark(self._tenant, self._digest, self._import_id))
+        while rows := await self._store.read(sql.select_unreleased(self._tenant, self._import_id, _BATCH)):
+            await self._store.write(*(sql.delete_unreleased(self._tenant, seq) for (seq,) in rows))
+        await self._store.write(sql.forget_reading(self._tenant, self._import_id))
 
     async def wait(self) -> None:
         """Wait until the service has decided every event of the file, and show a progress bar."""

@@ -19,6 +19,7 @@ class Labels:
     def __init__(self) -> None:
         self._by_reference: dict[str, Label] = {}
         self._by_line: dict[int, Label] = {}
+        self._used: set[str | int] = set()
 
     def add(self, line: int, row: Mapping[str, Any]) -> str | None:
         """Take a row; `line` is its own line in the file. Returns what is wrong with it, if anything."""
@@ -45,8 +46,17 @@ class Labels:
     def of(self, line: int, metadata: Mapping[str, Any]) -> Label | None:
         """Return the label of the event of a line."""
         reference = metadata.get(_REFERENCE)
-        found = None if reference is None else self._by_reference.get(str(reference))
+        name = None if reference is None else str(reference)
+        found = None if name is None else self._by_reference.get(name)
+        self._used |= {
+            one for one, known in ((name, found), (line, self._by_line.get(line))) if known and one
+        }
         return found or self._by_line.get(line)
+
+    @property
+    def unused(self) -> int:
+        """How many labels no event had so far."""
+        return len(self._by_reference) + len(self._by_line) - len(self._used)
 
 
 def read_labels(path: Path | None) -> Labels:

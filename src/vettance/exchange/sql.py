@@ -164,6 +164,43 @@ def forget_import(tenant: str, digest: str, import_id: str) -> list[Statement]:
     ]
 
 
+def forget_mark(tenant: str, digest: str, import_id: str) -> Statement:
+    """Forget how far a file is done, unless it was read to its end."""
+    return Statement(
+        "DELETE FROM import_mark WHERE tenant = ? AND digest = ? "
+        "AND EXISTS (SELECT 1 FROM import_run WHERE tenant = ? AND id = ? AND state = 'reading')",
+        (tenant, digest, tenant, import_id),
+        tenant=tenant,
+        tables=IMPORT_MARK.reading(IMPORT_RUN),
+    )
+
+
+def select_unreleased(tenant: str, import_id: str, limit: int) -> Statement:
+    """The places of events of a file that was not read to its end."""
+    return Statement(
+        "SELECT seq FROM job WHERE tenant = ? AND import_id = ? AND state = 'queued' "
+        "AND EXISTS (SELECT 1 FROM import_run WHERE tenant = ? AND id = ? AND state = 'reading') LIMIT ?",
+        (tenant, import_id, tenant, import_id, limit),
+        tenant=tenant,
+        tables=JOB.reading(IMPORT_RUN),
+    )
+
+
+def delete_unreleased(tenant: str, seq: int) -> Statement:
+    """Drop one of them; nobody decides it meanwhile."""
+    return scoped(JOB, tenant, "DELETE FROM job WHERE tenant = ? AND seq = ? AND state = 'queued'", (seq,))
+
+
+def forget_reading(tenant: str, import_id: str) -> Statement:
+    """Forget that a file was being read."""
+    return scoped(
+        IMPORT_RUN,
+        tenant,
+        "DELETE FROM import_run WHERE tenant = ? AND id = ? AND state = 'reading'",
+        (import_id,),
+    )
+
+
 class WaitingImport(NamedTuple):
     """An import whose events wait for their decisions; `base` is there when the first of them was decided."""
 
