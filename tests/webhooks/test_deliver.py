@@ -289,6 +289,25 @@ async def test_attempts_that_end_together_are_recorded_but_for_those_whose_lease
         assert sorted(row[0] for row in attempts) == sorted({1, 2, 3, 4, 5} - lost)
 
 
+async def test_health_is_of_the_last_attempt_though_one_before_lost_its_lease(office: Office) -> None:
+    made = await office.subscribe("http://127.0.0.1:9/hook")
+    for _ in range(4):
+        await office.tell()
+    now_ms = time.time_ns() // 1_000_000
+    await office.store.write(delivery_queue.claim([2, 3, 4], "w0", now_ms, 60_000, 60_000))
+    recorder = AttemptRecorder(office.store, RetryPolicy(), Meters(), lambda _one, _due: None)
+    for seq in range(1, 5):  # The lease of the first is not held, and the last one arrives.
+        sent = ended(AttemptFailure.REFUSED if seq < 4 else None)
+        one = sent.one._replace(seq=seq, subscription=made.id)
+        times = msgspec.structs.replace(sent.outcome, ended_at_ms=now_ms + seq)
+        recorder.note(sent._replace(one=one, outcome=times))
+    recorder.end()
+    await asyncio.wait_for(recorder.run(), 10)
+    health = sql.subscription_of((await office.store.read(sql.select_subscription(TENANT, made.id)))[0])
+    assert health.last_triggered_at_ms == health.last_success_at_ms == now_ms + 4
+    assert health.failures_in_a_row == 0
+
+
 async def test_nothing_is_sent_once_the_subscription_is_gone(office: Office) -> None:
     async with receiving(lambda _n, _r: 500) as receiver:
         made = await office.subscribe(receiver.url)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -110,14 +109,15 @@ class AttemptRecorder:
         written, halves of it are tried, so that none keeps another from being recorded.
         """
         judged = [(sent, self._judge(sent)) for sent in batch]
-        parts, failed = deque([judged]), []
+        parts, failed = [judged], []
         while parts:
-            part = parts.popleft()
+            part = parts.pop()
             result = await self._record(part)
             if isinstance(result, StoreDown):
                 failed += [sent for sent, _ in part]
             elif result is not None and len(part) > 1:
-                parts += (part[: len(part) // 2], part[len(part) // 2 :])
+                # The earlier half is next: the health of a subscription is that of its last attempt.
+                parts += (part[len(part) // 2 :], part[: len(part) // 2])
             else:
                 for sent, record in part:
                     self._conclude(sent, record, result)
