@@ -1,6 +1,7 @@
 """Snoozes: a rule does nothing for one entity, over HTTP, on the command line and in a backtest."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,18 @@ def test_the_same_snooze_again_is_the_one_in_force(service: Service, holding: Ca
     anew = snooze(holding, **members)
     assert anew.status == 201
     assert holding.delete(f"{ROOT}/{anew.json['id']}").status == 200
+
+
+def test_the_same_snooze_sent_many_times_at_once_is_one(holding: Caller) -> None:
+    members = {"value": "ines", "until": "2099-01-01T00:00:00Z"}
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: snooze(holding, **members), range(8)))
+    assert sorted(one.status for one in answers) == [*[200] * 7, 201]
+    assert len({one.json["id"] for one in answers}) == 1
+    assert [one["id"] for one in holding.get(ROOT).json["data"] if one["value"] == "ines"] == [
+        answers[0].json["id"]
+    ]
+    assert holding.delete(f"{ROOT}/{answers[0].json['id']}").status == 200
 
 
 def test_a_snooze_ends_by_itself(holding: Caller) -> None:

@@ -156,9 +156,12 @@ class SnoozeDoors:
             ended_at_ms=None,
         )
         reply = RouteReply(_answer(one), 201)
-        await self._store.write(
-            sql.insert_snooze(one), note_change(sql.AREA, tenant, one.id, now_ms), *call.keep(reply)
-        )
+        try:
+            await self._store.write(
+                sql.insert_snooze(one), note_change(sql.AREA, tenant, one.id, now_ms), *call.keep(reply)
+            )
+        except Lost:  # The same came at the same time, as by a double click.
+            return await self.add(call)
         await self._mirror.reload(tenant)
         return reply
 

@@ -108,7 +108,10 @@ async def _make(store: Store, sets: RuleSets, tenant_id: str, body: JSON, actor:
         until_ms=said.until_ms,
         ended_at_ms=None,
     )
-    await store.write(sql.insert_snooze(one), note_change(sql.AREA, tenant_id, one.id, now_ms))
+    try:
+        await store.write(sql.insert_snooze(one), note_change(sql.AREA, tenant_id, one.id, now_ms))
+    except Lost:  # The same came at the same time.
+        return await _make(store, sets, tenant_id, body, actor)
     return _out(one)
 
 

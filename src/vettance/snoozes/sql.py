@@ -2,21 +2,30 @@
 
 from typing import Final
 
-from vettance.db.engine import Row, Statement, everyone, insert, scoped
-from vettance.db.tables import SNOOZE, Insert
+from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.tables import SNOOZE
 from vettance.snoozes.snooze import Snooze, SnoozeType
 
 AREA: Final = "snooze"
 
 _COLUMNS: Final = "tenant, id, kind, rule, type, value, reason, author, created_at_ms, until_ms, ended_at_ms"
-_INSERT: Final = Insert(SNOOZE, _COLUMNS)
+#: What two snoozes that say the same have in common, besides their tenant.
+_SAME: Final = ("kind", "until_ms", "rule", "type", "value", "reason")
 _CURRENT: Final = "ended_at_ms IS NULL AND until_ms > ?"
 
 
 def insert_snooze(one: Snooze) -> Statement:
-    """Store a snooze."""
-    values = [getattr(one, name.strip()) for name in _COLUMNS.split(",")]
-    return insert(_INSERT, one.tenant, values[1:])
+    """Store a snooze; `Lost` when one in force says the same."""
+    names = _COLUMNS.split(", ")
+    same = " AND ".join(f"{name} = ?" for name in ("tenant", *_SAME))
+    return scoped(
+        SNOOZE,
+        one.tenant,
+        f"INSERT INTO snooze ({_COLUMNS}) SELECT {', '.join('?' * len(names))} "
+        f"WHERE NOT EXISTS (SELECT 1 FROM snooze WHERE {same} AND {_CURRENT})",
+        [*(getattr(one, name) for name in (*names[1:], "tenant", *_SAME)), one.created_at_ms],
+        rows=1,
+    )
 
 
 def snooze_of(row: Row) -> Snooze:
