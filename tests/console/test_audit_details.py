@@ -34,6 +34,12 @@ NAMES = {"usr_1": "Ann", "ten_1": "Corner Shop"}
         ({"reason": None, "note": ""}, {}),
         ({"label": "<b>", "type": "HOUSE"}, {"Label": "<b>", "Type": "HOUSE"}),
         ({"rule": {"id": "big", "score": 4}}, {"Rule": "Id: big, Score: 4"}),
+        # A version is no moment, and neither is what cannot be one.
+        ({"to": "3", "from": "2"}, {"To": "3", "From": "2"}),
+        ({"to": 3}, {"To": "3"}),
+        ({"to": "0001-01-01T00:00:00Z"}, {"To": "0001-01-01T00:00:00Z"}),
+        ({"until": "soon"}, {"Until": "soon"}),
+        ({"until": -1e300}, {"Until": "-1E300"}),
         ("whole", {"": "whole"}),
     ],
 )

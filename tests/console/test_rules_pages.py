@@ -64,6 +64,8 @@ def test_rules_are_proposed_by_one_approved_by_another_and_taken_back(desk: Desk
     assert 'name="base" value="3"' in desk.admin.get(one).text
     assert desk.admin.submit(one, f"{PATH}/rollback", to="2").status == 303
     assert "Version 4 is in force" in desk.analyst.get(PATH).words
+    log = desk.admin.get("/console/audit")
+    assert (log.status, "To 2" in log.words) == (200, True)
     assert "Against version 1" in desk.analyst.get(f"{PATH}/versions/4?against=1").words
 
 

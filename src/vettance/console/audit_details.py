@@ -76,9 +76,11 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
         "notes": Words("Wrote a note"),
     },
 }
-#: Moments: as a text, or in Unix seconds.
+#: Members that are moments: as a text, or in Unix seconds within these. What is outside of them is none: `to`
+#: is a version, too.
 _MOMENTS: Final = frozenset({"until", "expiresAt", "updatedAt", "from", "to"})
-_MS_MIN: Final = 100_000_000_000
+_S_MIN: Final = 100_000_000
+_S_MAX: Final = 100_000_000_000
 #: The parts of a value, each a text of its own or marked up.
 Parts = tuple[str, ...]
 
@@ -114,14 +116,23 @@ def _said(name: str, value: Any, show: ValueFormatter, names: Mapping[str, str])
     """Say one value: by the words for values of its member, as a moment, as somebody's name, or as it is."""
     if isinstance(value, bool):
         return _YES if value else _NO
-    if isinstance(value, int | float):
-        is_moment = name in _MOMENTS and value < _MS_MIN
-        return show.at(round(value * 1000)) if is_moment else show.value(value)
+    if name in _MOMENTS and (at_ms := _moment_ms(value, show)) is not None:
+        return show.at(at_ms)
     if not isinstance(value, str):
         return show.value(value)
     if name == "entry":
         kind, _, rest = value.partition(" ")
         return f"{_TYPES.get(kind, kind)} {rest}"
-    if name in _MOMENTS and show.moment(value) is not None:
-        return show.at(value)
     return _VALUES.get(name, {}).get(value) or names.get(value, value)
+
+
+def _moment_ms(value: Any, show: ValueFormatter) -> int | None:
+    """Return the moment that a value says, in Unix milliseconds; None for one that says none."""
+    if isinstance(value, int | float):
+        at_ms = round(value * 1000) if _S_MIN <= value < _S_MAX else None
+    else:
+        try:
+            at_ms = show.moment(value) if isinstance(value, str) else None
+        except (ValueError, OverflowError):
+            at_ms = None
+    return at_ms if at_ms is not None and _S_MIN <= at_ms // 1000 < _S_MAX else None
