@@ -145,8 +145,11 @@ def test_four_eyes_need_two_officers(officer: Caller) -> None:
         ("resolve", {"resolution": "MAYBE"}, "resolution"),
         ("resolve", {"resolution": "TRUE_MATCH", "notes": "n" * 4001}, "notes"),
         ("resolve", {"resolution": "TRUE_MATCH", "officer": 7}, "officer"),
+        ("resolve", {"resolution": "TRUE_MATCH", "officer": " "}, "officer"),
         ("notes", {}, "notes"),
+        ("notes", {"notes": " \n "}, "notes"),
         ("assign", {"assignee": 5}, "assignee"),
+        ("assign", {"assignee": "  "}, "assignee"),
     ],
 )
 def test_faults_are_422(officer: Caller, act: str, body: Any, path: str) -> None:

@@ -237,7 +237,11 @@ class NoteBody(Wire, frozen=True):
 
     EXAMPLE: ClassVar[JSON] = {"notes": "Asked the customer for the contract."}
 
-    notes: Annotated[str, msgspec.Meta(min_length=1, max_length=NOTE_CHARS_MAX)]
+    notes: Annotated[
+        str,
+        msgspec.Meta(min_length=1, max_length=NOTE_CHARS_MAX),
+        how(check=lambda text: text if text.strip() else None, message="is required"),
+    ]
     officer: Officer | None = None
 
 

@@ -8,6 +8,7 @@ import msgspec
 from vettance.aml.findings import SEVERITIES, Severity
 from vettance.errors import Conflict
 from vettance.ids import is_id
+from vettance.wire.body import how
 
 NOTE_CHARS_MAX: Final = 4_000
 OFFICER_CHARS_MAX: Final = 200
@@ -243,4 +244,12 @@ def _require_open(case: Case) -> None:
         raise Conflict("This case is resolved already.", "already_resolved")
 
 
-Officer = Annotated[str, msgspec.Meta(min_length=1, max_length=OFFICER_CHARS_MAX)]
+def _name(value: str) -> str | None:
+    return value.strip() or None
+
+
+Officer = Annotated[
+    str,
+    msgspec.Meta(min_length=1, max_length=OFFICER_CHARS_MAX),
+    how(check=_name, message="must hold letters or digits"),
+]
