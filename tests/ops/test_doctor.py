@@ -211,6 +211,33 @@ def test_an_address_of_metrics_that_cannot_be_had_is_a_fault(data: Path) -> None
     assert ask(data, env={"VETTANCE_METRICS": f"127.0.0.1:{free_port()}"}) == (0, {})
 
 
+def test_an_address_for_both_the_metrics_and_the_api_is_a_fault_and_nothing_starts(data: Path) -> None:
+    port = free_port()
+    for host in ("127.0.0.1", "localhost", "0.0.0.0"):
+        env = {"VETTANCE_METRICS": f"{host}:{port}"}
+        said = f"VETTANCE_METRICS: cannot listen on {host}:{port}: the API does; name another port"
+        code, found = ask(data, "--port", str(port), env=env)
+        assert (code, found["metrics address"]["found"]) == (1, said)
+        done = run_cli(data, "serve", "--port", str(port), ok=False, env=env)
+        assert (done.returncode, done.stderr) == (1, f"Error: {said}\n")
+    both = {"VETTANCE_METRICS": f"127.0.0.1:{port}", "VETTANCE_CONSOLE": f"localhost:{port}"}
+    done = run_cli(data, "serve", "--port", "0", ok=False, env=both)
+    said = f"VETTANCE_CONSOLE: cannot listen on localhost:{port}: VETTANCE_METRICS does; name another port"
+    assert done.stderr == f"Error: {said}\n"
+
+
+def test_an_empty_file_is_no_store(data: Path) -> None:
+    for path in data.glob("vettance.db*"):
+        path.unlink()
+    (data / "vettance.db").touch(0o600)
+    code, found = ask(data)
+    assert code == 1
+    assert found["store"]["found"] == f"{data}/vettance.db is empty"
+    done = run_cli(data, "tenant", "list", ok=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: there is no store in {data}; ")
+
+
 def test_the_metrics_of_a_server_of_ours_are_no_fault(tmp_path: Path) -> None:
     env = {"VETTANCE_METRICS": f"127.0.0.1:{free_port()}"}
     service = started(tmp_path, **env)

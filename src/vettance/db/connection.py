@@ -45,6 +45,10 @@ DOWN: dict[int, str] = {
     sqlite3.SQLITE_PROTOCOL: "the locks of the store failed",
     sqlite3.SQLITE_NOTADB: "the file is not a Vettance store",
 }
+#: SQLite says that it cannot open the file, as it cannot make the log next to it.
+_NOT_WRITTEN = (
+    "this user cannot write to the store and its folder, as every command must; see `vettance doctor`"
+)
 _UNIQUE = (
     sqlite3.SQLITE_CONSTRAINT_UNIQUE,
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
@@ -114,6 +118,8 @@ def prepare(path: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
     except sqlite3.Error as error:
+        if not all(os.access(one, os.W_OK) for one in (path, path.parent)):
+            raise StoreDown(f"{path}: {_NOT_WRITTEN}") from None
         raise StoreDown(f"{path}: {failure(error)[1]}") from None
     finally:
         connection.close()

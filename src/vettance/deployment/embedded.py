@@ -40,8 +40,8 @@ class EmbeddedStores:
         self._path = store_path(data)
 
     def exists(self) -> bool:
-        """Tell whether the file is there."""
-        return self._path.exists()
+        """Tell whether the file is there and not empty, as a copy that failed leaves it."""
+        return self._path.exists() and self._path.stat().st_size > 0
 
     async def open(self, *, writer: Seat, meters: Meters | None = None) -> Store:
         """Open the file; a server has its own process write to it."""

@@ -22,8 +22,12 @@ def probe_addresses(settings: Settings) -> None:
             raise SettingsError(f"{variable}: {fault}") from None
 
 
-def probe_listening(settings: Settings) -> None:
-    """Listen for a moment where the metrics and the console will answer. Raises `SettingsError`."""
+def probe_listening(settings: Settings, api: tuple[str, int] | None) -> None:
+    """Listen for a moment where the metrics and the console will answer. Raises `SettingsError`.
+
+    None of them is where another one of them will answer, or the API: nobody listens there yet.
+    """
+    taken = [] if api is None else [("the API", api)]
     for variable, address in (
         ("VETTANCE_METRICS", settings.metrics),
         ("VETTANCE_CONSOLE", settings.console_address),
@@ -31,11 +35,23 @@ def probe_listening(settings: Settings) -> None:
         if address is None:
             continue
         host, port = address
+        for other, there in taken:
+            if _meet(address, there):
+                raise SettingsError(
+                    f"{variable}: cannot listen on {host}:{port}: {other} does; name another port"
+                )
+        taken.append((variable, address))
         try:
             asyncio.run(try_address(host, port))
         except OSError as error:
             reason = error.strerror or error
             raise SettingsError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
+
+
+def _meet(one: tuple[str, int], other: tuple[str, int]) -> bool:
+    """Tell whether two addresses of this machine are one; port 0 takes a free one."""
+    hosts = {"127.0.0.1" if host == "localhost" else host for host, _ in (one, other)}
+    return one[1] == other[1] != 0 and (len(hosts) == 1 or not hosts.isdisjoint(("0.0.0.0", "::")))  # noqa: S104
 
 
 def probe_redis(settings: Settings) -> None:

@@ -70,7 +70,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
         _warn_of_unsafe_webhooks()
     try:
         listener = None if settings.role is ProcessRole.WORKER else _listen(host, port)
-        _check_options(settings)
+        _check_options(settings, listener)
         say = partial(_print_ready if listener is None else partial(_print_address, listener), settings.data)
         if listener is None or workers == 1:
             uvloop.run(serve_until_stopped(settings, listener, say, _print_waiting))
@@ -102,11 +102,11 @@ def _reason(error: Exception) -> str:
     return f"VETTANCE_REDIS_URL: {reason}" if isinstance(error, StateDown) else reason
 
 
-def _check_options(settings: Settings) -> None:
+def _check_options(settings: Settings, listener: socket.socket | None) -> None:
     """Refuse what can be seen before anything is started or any process forked. Raises `SettingsError`."""
     check_secret(settings)
     probe_addresses(settings)
-    probe_listening(settings)
+    probe_listening(settings, None if listener is None else listener.getsockname()[:2])
     probe_redis(settings)
 
 

@@ -201,7 +201,7 @@ def check_metrics(patient: DoctorContext) -> Iterator[DoctorFinding]:
         return
     name, (host, port) = "metrics address", patient.settings.metrics
     try:
-        probe_listening(patient.settings)
+        probe_listening(patient.settings, (patient.host, patient.port))
     except SettingsError as error:
         if _is_ours(host, port, "/metrics", b"vettance_build_info"):
             yield ok(name, f"a Vettance server answers on {host}:{port}")

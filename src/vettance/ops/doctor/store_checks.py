@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from vettance.aml.screening.freshness import DATA_OLD_MS, days_of, is_of_old, is_stale
@@ -167,6 +168,17 @@ def ask(patient: DoctorContext, statement: Statement) -> list[Row] | None:
         return None
 
 
+def _without_store(path: Path) -> DoctorFinding:
+    if not path.exists():
+        return ok("store", "none yet; it is made at the first start")
+    return fault(
+        "store",
+        f"{path} is empty",
+        "If it ever held anything, copy it again, or restore the newest backup into a new folder. "
+        "If not, remove it: the first start makes it.",
+    )
+
+
 def check_store(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Open the embedded store and look at its schema and its log."""
     name, path = "store", patient.store
@@ -175,8 +187,8 @@ def check_store(patient: DoctorContext) -> Iterator[DoctorFinding]:
         return
     if first_shut(patient) is not None:
         return  # The check of the data folder tells.
-    if not path.exists():
-        yield ok(name, "none yet; it is made at the first start")
+    if not path.exists() or path.stat().st_size == 0:
+        yield _without_store(path)
         return
     try:
         pending = pending_migrations(path)
