@@ -58,6 +58,9 @@ def test_frauds_alone_train_no_model() -> None:
         train([*legit[:9], *frauds], NAMES, None)
     # Enough are legitimate, but none of the newest, by which the model would be measured.
     assert not train([*legit[:10], *frauds], NAMES, None).is_better
+    # Nor does one come into service whose candidate knew nothing but fraud: half of the newest are.
+    newest = [row for pair in zip(frauds[30:], legit, strict=False) for row in pair]
+    assert not train([*frauds[:30], *newest], NAMES, None).is_better
 
 
 def test_a_model_that_is_worse_than_what_serves_is_not_promoted() -> None:

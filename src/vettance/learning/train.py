@@ -72,8 +72,8 @@ def train(
     frauds = [place for place, row in enumerate(rows) if row.fraud]
     table = _table_of(rows, len(names))
     cut = frauds[-max(COMPARED_MIN, int(COMPARED_SHARE * len(frauds)))]
-    newest = table.part(slice(cut, None))
-    candidate = _fit(table.part(slice(0, cut)), names, seed, _TREES[-1])
+    older, newest = table.part(slice(0, cut)), table.part(slice(cut, None))
+    candidate = _fit(older, names, seed, _TREES[-1])
     trees = _trees_needed(candidate, newest)
     held = ScoredRows(_raw(candidate, newest, trees), newest.fraud, newest.weight)
     points, shown = find_calibration(held)
@@ -86,8 +86,8 @@ def train(
     ratio = float(np.average(said, weights=shown.weight)) / max(
         float(np.average(shown.fraud, weights=shown.weight)), 1e-9
     )
-    # Where all of the newest are fraud, any order of them is right.
-    tells = not newest.fraud.all()
+    # Of frauds alone a candidate learns to call everything fraud, and any order of them is right.
+    tells = not older.fraud.all() and not newest.fraud.all()
     is_better = tells and measured >= known - deviation and _RATIO[0] <= ratio <= _RATIO[1]
     booster = _fit(table, names, seed, trees)
     gains = sorted(
