@@ -246,5 +246,12 @@ def test_settings_that_cannot_be_meant_are_refused(wrong: dict[str, str]) -> Non
         read_oidc(wrong if "VETTANCE_OIDC_ISSUER" in wrong else right | wrong)
 
 
+@pytest.mark.parametrize("name", ["CLIENT_ID", "CLIENT_SECRET", "ROLES"])
+def test_settings_of_a_provider_that_is_not_named_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"VETTANCE_OIDC_{name} needs VETTANCE_OIDC_ISSUER as well"):
+        read_oidc({f"VETTANCE_OIDC_{name}": f"fraud=ten_{'1' * 32}:analyst", "VETTANCE_OIDC_ISSUER": ""})
+    assert read_oidc({"VETTANCE_OIDC_SCOPES": "openid", "VETTANCE_OIDC_ROLE_CLAIM": "roles"}) is None
+
+
 def test_the_roles_of_settings_are_those_of_people() -> None:
     assert {role.value for role in Role} == ROLE_WORDS

@@ -60,7 +60,7 @@ def run(dry_run: bool, as_json: bool, data: str | None) -> None:
 
     removed, failing = asyncio.run(work())
     word = "would be removed" if dry_run else "removed"
-    text = "\n".join(f"{count:,} {name} {word}." for name, count in removed.items())
+    text = "\n".join(f"{count:,} {name.replace('_', ' ')} {word}." for name, count in removed.items())
     failed = [{"of": one.key, "error": one.error} for one in failing]
     show({"removed": removed, "dryRun": dry_run, "failed": failed}, text, as_json=as_json)
     if failing:

@@ -9,6 +9,7 @@ import msgspec
 
 ISSUER: Final = "VETTANCE_OIDC_ISSUER"
 _CLIENT: Final = "VETTANCE_OIDC_CLIENT_ID"
+_SECRET: Final = "VETTANCE_OIDC_CLIENT_SECRET"  # noqa: S105 - the name of a setting
 _ROLES: Final = "VETTANCE_OIDC_ROLES"
 SCOPES: Final = "openid email profile"
 ROLE_CLAIM: Final = "roles"
@@ -41,6 +42,10 @@ def read_oidc(environ: Mapping[str, str]) -> OidcSettings | None:
     """Read the settings of the provider; None where there is none. Raises `ValueError` with a sentence."""
     issuer = environ.get(ISSUER)
     if not issuer:
+        # These mean nothing alone; scopes and the claim have defaults, which a template may spell out.
+        alone = next((name for name in (_CLIENT, _SECRET, _ROLES) if environ.get(name)), None)
+        if alone is not None:
+            raise ValueError(f"{alone} needs {ISSUER} as well")
         return None
     if not is_trustworthy(issuer) or urlsplit(issuer).query or urlsplit(issuer).fragment:
         raise ValueError(f"{ISSUER} must be an https URL, such as https://accounts.example.com")
@@ -53,7 +58,7 @@ def read_oidc(environ: Mapping[str, str]) -> OidcSettings | None:
     return OidcSettings(
         issuer=issuer,
         client_id=client_id,
-        client_secret=environ.get("VETTANCE_OIDC_CLIENT_SECRET") or None,
+        client_secret=environ.get(_SECRET) or None,
         scopes=scopes,
         role_claim=environ.get("VETTANCE_OIDC_ROLE_CLAIM") or ROLE_CLAIM,
         grants=_read_grants(environ.get(_ROLES) or ""),
