@@ -33,6 +33,10 @@ class Invalid(Refusal):
     code = "VALIDATION_ERROR"
 
 
+class InvalidBody(Invalid):
+    """400: a body of well-formed JSON has the wrong shape; 422 below `/api/v1/aml/`."""
+
+
 class TargetTooLong(Invalid):
     """414: the target of the request line is over the limit."""
 

@@ -235,3 +235,16 @@ def test_bad_bodies_and_unknown_versions_are_refused(team: Team) -> None:
             assert team.ana.post(f"{ROOT}/{version}/{step}").status == 404
     assert team.ana.post(f"{ROOT}/rollback", {"to": 99_999}).status == 404
     assert team.ana.post(f"{ROOT}/rollback", {"to": 2**40}).status == 422
+
+
+@pytest.mark.parametrize("body", [[], {"document": 7, "version": "x", "rule": 3, "rules": 4}], ids=str)
+@pytest.mark.parametrize("path", ["rulesets", "backtests", "rules/snoozes"])
+def test_a_body_of_the_wrong_shape_is_422_below_aml_and_400_elsewhere(
+    path: str, body: Any, team: Team
+) -> None:
+    answers = [team.ana.post(f"/api/v1/{area}{path}", body) for area in ("", "aml/")]
+    assert [(one.status, one.json["error"]["code"]) for one in answers] == [
+        (400, "VALIDATION_ERROR"),
+        (422, "UNPROCESSABLE_ENTITY"),
+    ]
+    assert answers[0].json["error"]["details"] == answers[1].json["error"]["details"]

@@ -19,7 +19,6 @@ from vettance.aml.case import (
 )
 from vettance.aml.findings import Severity
 from vettance.decisions.answers import RuleVersion
-from vettance.errors import Invalid, Unprocessable
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To, any_case
 from vettance.web.routing import Call
@@ -43,19 +42,9 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 def read_case_body(call: Call, shape: type[Body]) -> Body:
     """Read what an officer does to a case. Raises `Unprocessable` (422) naming every fault."""
     faults = Faults()
-    said = read_body(parse_body(call), shape, faults)
+    said = read_body(call.json(), shape, faults)
     faults.raise_unprocessable()
     return said
-
-
-def parse_body(call: Call) -> JSON:
-    """Parse the body of an AML request: a well-formed one that is no object is 422 here, not 400."""
-    try:
-        return call.json()
-    except Invalid as refused:
-        if refused.details.get("body") == "must be an object":
-            raise Unprocessable(refused.message, refused.details) from None
-        raise
 
 
 class EventAlert(Wire, frozen=True):

@@ -27,7 +27,6 @@ from vettance.aml.answers import (
     ResolveBody,
     alert_answer,
     case_answer,
-    parse_body,
     read_case_body,
 )
 from vettance.aml.case import Alert, Case
@@ -156,7 +155,7 @@ class AmlDoors:
 
     async def watch(self, call: Call) -> RouteReply:
         """POST /aml/events."""
-        body = parse_body(call)
+        body = call.json()
         event = read_aml_event(body, call.body, self._now_ms())
         stored = await self._monitor.take(call.tenant.id, event, payload_digest(body), kept(call.body, body))
         return RouteReply(_event_answer(stored))

@@ -18,7 +18,7 @@ from vettance.backtests.backtest_job import (
 )
 from vettance.backtests.order_job import cancel_job, find_job, order_job
 from vettance.db.engine import Store
-from vettance.errors import Invalid, NotFound
+from vettance.errors import InvalidBody, NotFound
 from vettance.ids import IdSource
 from vettance.rules.changed_document import with_changes
 from vettance.rules.packs import load_pack_text
@@ -173,7 +173,7 @@ class BacktestDoors:
         """Return the rules in force with the members of one rule replaced, or with one more rule."""
         rule_id = rule.get("id")
         if not isinstance(rule_id, str) or not rule_id:
-            raise Invalid("The request is not well-formed; see details.", {"rule.id": "is required"})
+            raise InvalidBody("The request is not well-formed; see details.", {"rule.id": "is required"})
         rows = await self._store.read(self._kind.sets.select_active(tenant))
         document = rows[0][1] if rows else load_pack_text(self._kind.sets.pack)
         return await asyncio.to_thread(with_changes, document, [rule])

@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import inspect
 
+from vettance.errors import Invalid
 from vettance.wire.body import fold, must_be_one_of
 from vettance.wire.declared import unwrap
 from vettance.wire.numbers import is_decimal, read_whole
@@ -83,7 +84,7 @@ def read_query(raw: bytes, shape: type[QueryStruct]) -> QueryStruct:
         elif parameter.required:
             faults.shape[parameter.name] = "is required"
     _check_span(shape, values, faults)
-    faults.raise_any()
+    faults.raise_any(Invalid)
     return shape(**values)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from vettance.db.engine import Statement
-from vettance.errors import Invalid, NotFound, Refusal
+from vettance.errors import Invalid, InvalidBody, NotFound, Refusal, Unprocessable
 from vettance.tenants.browser_token import TokenClaims
 from vettance.tenants.key_scope import KeyScope
 from vettance.tenants.tenant import Key, Tenant
@@ -124,6 +124,9 @@ class Call(msgspec.Struct, gc=False):
             self.unreadable = refusal.with_traceback(None)
 
 
+#: Below it any fault of a well-formed body is 422.
+_AML: Final = "/api/v1/aml/"
+
 Handler = Callable[[Call], Awaitable[RouteReply | Page]]
 
 
@@ -156,6 +159,21 @@ class Route(msgspec.Struct, frozen=True):
 def reached_by(routes: Iterable[Route], *scopes: KeyScope) -> tuple[Route, ...]:
     """Return routes as keys with any of these scopes may call them; a refusal names the first."""
     return tuple(msgspec.structs.replace(route, scopes=scopes) for route in routes)
+
+
+def _with_faults_of_its_area(route: Route) -> Route:
+    """Return a route that answers 422 to any fault of a well-formed body where its area is to."""
+    if not route.path.startswith(_AML) or route.takes is None:
+        return route
+    handler = route.handler
+
+    async def handle(call: Call) -> RouteReply | Page:
+        try:
+            return await handler(call)
+        except InvalidBody as refused:
+            raise Unprocessable(refused.message, refused.details) from None
+
+    return msgspec.structs.replace(route, handler=handle)
 
 
 def path_parameters(route: Route) -> tuple[str, ...]:
@@ -211,10 +229,10 @@ class RouteTable:
     """
 
     def __init__(self, routes: tuple[Route, ...]) -> None:
-        self.routes = routes
+        self.routes = tuple(map(_with_faults_of_its_area, routes))
         self._root = _Node()
         self._exact: dict[tuple[str, bytes], RouteMatch] = {}
-        for route in routes:
+        for route in self.routes:
             self._add(route)
 
     def _add(self, route: Route) -> None:

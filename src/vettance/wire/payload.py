@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from vettance.errors import Invalid, Refusal, Unprocessable
+from vettance.errors import Invalid, InvalidBody, Refusal, Unprocessable
 
 JSON = dict[str, Any]
 Result = TypeVar("Result")
@@ -60,10 +60,10 @@ class Faults:
         self.shape: dict[str, str] = {}
         self.meaning: dict[str, str] = {}
 
-    def raise_any(self) -> None:
+    def raise_any(self, of_shape: type[Invalid] = InvalidBody) -> None:
         """Raise 400 when the shape is wrong, else 422 when the meaning is; return when neither is."""
         if self.shape:
-            raise Invalid("The request is not well-formed; see details.", {**self.meaning, **self.shape})
+            raise of_shape("The request is not well-formed; see details.", {**self.meaning, **self.shape})
         self.raise_unprocessable()
 
     def raise_unprocessable(self) -> None:
@@ -232,7 +232,7 @@ def _has_nul(text: bytes) -> bool:
 
 
 def _not_an_object() -> Invalid:
-    return Invalid("The body must be a JSON object.", {"body": "must be an object"})
+    return InvalidBody("The body must be a JSON object.", {"body": "must be an object"})
 
 
 def _not_json() -> Invalid:

@@ -6,7 +6,6 @@ from typing import Annotated, Final
 import msgspec
 
 from vettance import clock
-from vettance.aml.answers import parse_body
 from vettance.aml.screening import sql
 from vettance.aml.screening.freshness import age_s, is_stale, stale_reason
 from vettance.aml.screening.screen import Screener
@@ -245,7 +244,7 @@ class ScreeningDoors:
 
     async def screen(self, call: Call) -> RouteReply:
         """POST /aml/screen."""
-        request = read_screen_request(parse_body(call), self._now_ms())
+        request = read_screen_request(call.json(), self._now_ms())
         return RouteReply(msgspec.Raw(await self.screener.screen(call.tenant.id, request, call.body)))
 
     async def screening(self, call: Call) -> RouteReply:

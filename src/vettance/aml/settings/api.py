@@ -7,7 +7,6 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql
-from vettance.aml.answers import parse_body
 from vettance.aml.case import OfficerSettings
 from vettance.aml.screening import sql as screening_sql
 from vettance.aml.screening.screening_alert import ScreeningSettings
@@ -96,7 +95,7 @@ class AmlSettingsDoors:
     async def change(self, call: Call) -> RouteReply:
         """PUT /aml/settings."""
         faults, tenant = Faults(), call.tenant.id
-        said = read_body(parse_body(call), AmlSettingsBody, faults)
+        said = read_body(call.json(), AmlSettingsBody, faults)
         faults.raise_unprocessable()
         officers, screening = await self._known(tenant)
         switches = {
