@@ -17,6 +17,7 @@ PORTS = {"streams/broker.py", "deployment/protocols.py", "limits/verdict.py", "v
 #: Flows (verbs) and doors may await; every other file thinks without waiting.
 VERBS = {
     "share_look.py",
+    "queue_looks.py",
     "time_slice.py",
     "cluster_connection.py",
     "cluster_velocity.py",

@@ -8,7 +8,7 @@ from typing import Final
 
 from vettance import clock
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
+from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.errors import Conflict, NotFound
 from vettance.fairness.isolation import Isolation
 from vettance.feedback import sql as feedback_sql
@@ -23,6 +23,7 @@ from vettance.lists.entry_bodies import NewEntry
 from vettance.outbox import MessageType, enqueue
 from vettance.reviews import sql
 from vettance.reviews.answers import settled_payload
+from vettance.reviews.queue_looks import FREE_READ, QueueLooks
 from vettance.reviews.review import (
     CLAIM_MS,
     UNDO_MS,
@@ -36,8 +37,6 @@ from vettance.tenants.sql import note_change
 from vettance.tenants.tenant import Tenant
 from vettance.wire.payload import encode
 
-#: How many free reviews are read at once, for all who ask at that moment; other processes may take some.
-_READ: Final = 64
 #: How often the queue is read anew when others were faster each time.
 _READ_AGAIN_MAX: Final = 16
 _LOOK_S: Final = 0.5
@@ -62,8 +61,7 @@ class ReviewDesk:
         self._now_ms = now_ms
         #: By tenant, the decisions whose reviews are being claimed at this moment.
         self._giving: dict[str, set[str]] = {}
-        #: By tenant, the query of the first free reviews that is running.
-        self._reading: dict[str, asyncio.Future[list[Row]]] = {}
+        self._looks = QueueLooks(store, now_ms)
 
     async def find(self, tenant: str, decision: str) -> Review:
         """Return the review of a decision. Raises `NotFound`."""
@@ -87,11 +85,11 @@ class ReviewDesk:
         the same. What they held goes back in the same commit; when nothing else is free, they keep it.
         """
         brief_ms = self._now_ms() + CLAIM_MS
-        if assigned := await self._store.read(sql.select_assigned(tenant, by, brief_ms)):
-            return str(assigned[0][0])
+        if (assigned := await self._looks.first_assigned(tenant, by, brief_ms)) is not None:
+            return assigned
         giving = self._giving.setdefault(tenant, set())
         for _ in range(_READ_AGAIN_MAX):
-            free = await self._first_free(tenant)
+            free = await self._looks.first_free(tenant)
             for decision in free:
                 if decision in giving:
                     continue
@@ -105,18 +103,9 @@ class ReviewDesk:
                 finally:
                     giving.discard(decision)
                 return decision
-            if len(free) < _READ:
+            if len(free) < FREE_READ:
                 break
         return await self._take_own(tenant, by)
-
-    async def _first_free(self, tenant: str) -> list[str]:
-        """Return the first reviews that nobody holds; those who ask while a query runs share its answer."""
-        reading = self._reading.get(tenant)
-        if reading is None:
-            asked = self._store.read(sql.select_next(tenant, self._now_ms(), _READ))
-            reading = self._reading[tenant] = asyncio.ensure_future(asked)
-            reading.add_done_callback(lambda _: self._reading.pop(tenant))
-        return [str(decision) for (decision,) in await asyncio.shield(reading)]
 
     async def _take_own(self, tenant: str, by: str) -> str | None:
         """Renew the claim of somebody for whom nothing else is free."""
@@ -151,8 +140,8 @@ class ReviewDesk:
 
     async def held(self, tenant: str, by: str) -> list[Review]:
         """Return what somebody holds, the most urgent first."""
-        rows = await self._store.read(sql.select_assigned(tenant, by, self._now_ms()))
-        return await self.find_several(tenant, [str(decision) for (decision,) in rows])
+        rows = await self._store.read(sql.select_assigned(tenant, [by], self._now_ms()))
+        return await self.find_several(tenant, [str(decision) for decision, _ in rows])
 
     async def release(self, tenant: str, by: str) -> None:
         """Give back everything that somebody holds."""

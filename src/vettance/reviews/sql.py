@@ -43,9 +43,8 @@ def review_of(row: Row) -> Review:
     """Make a review of a row."""
     values: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
     values["state"] = ReviewState(values["state"])
-    values["outcome"] = ReviewOutcome(values["outcome"]) if values["outcome"] else None
-    values["label"] = Label(values["label"]) if values["label"] else None
-    values["check_outcome"] = ReviewOutcome(values["check_outcome"]) if values["check_outcome"] else None
+    for name, kind in (("outcome", ReviewOutcome), ("label", Label), ("check_outcome", ReviewOutcome)):
+        values[name] = kind(values[name]) if values[name] else None
     values["entries"] = tuple(values["entries"].split()) if values["entries"] else ()
     return Review(**values)
 
@@ -119,14 +118,15 @@ def assign(tenant: str, decision: str, to: str, until_ms: int) -> Statement:
     )
 
 
-def select_assigned(tenant: str, by: str, until_ms: int) -> Statement:
-    """(decision,) of what somebody holds beyond a moment, which a lead has assigned to them; best first."""
+def select_assigned(tenant: str, people: Sequence[str], until_ms: int) -> Statement:
+    """(decision, by whom) of what some people hold beyond a moment, which a lead has assigned; best first."""
+    places, args = in_list(people)
     return scoped(
         REVIEW,
         tenant,
-        "SELECT decision FROM review WHERE tenant || '' = ? AND claimed_by = ? AND state = 'claimed' "
-        "AND free_at_ms > ? ORDER BY rank DESC, decision",
-        (by, until_ms),
+        f"SELECT decision, claimed_by FROM review WHERE tenant || '' = ? AND claimed_by IN ({places}) "
+        "AND state = 'claimed' AND free_at_ms > ? ORDER BY rank DESC, decision",
+        (*args, until_ms),
     )
 
 
