@@ -4,13 +4,13 @@ import datetime as dt
 import functools
 import itertools
 import math
-import re
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from vettance.errors import Invalid, InvalidBody, Refusal, Unprocessable
+from vettance.wire.iso_8601 import read_iso
 
 JSON = dict[str, Any]
 Result = TypeVar("Result")
@@ -360,29 +360,13 @@ def _whole_second(seconds: int) -> str:
     return (_EPOCH + dt.timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
-#: Extended and basic format of ISO 8601, of dates of the calendar. Digits alone may be Unix seconds.
-_ISO = re.compile(
-    r"(?:\d{4}-\d{2}-\d{2}|\d{8}(?=[Tt]))"
-    r"(?:[Tt ]\d{2}(?:(:?)\d{2}(?:\1\d{2}(?:[.,]\d{1,9})?)?)?(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?)?",
-    re.ASCII,
-)
-
-
 def read_timestamp(text: str) -> int | None:
     """Read an ISO 8601 moment as Unix milliseconds; without an offset it is UTC.
 
-    None when it is not one, and when its offset moves it out of the years that `timestamp` can write.
+    None when it is not one, and when it is out of the years that `timestamp` can write.
     """
-    if not _ISO.fullmatch(text):
-        return None
-    try:
-        moment = dt.datetime.fromisoformat(text.upper())
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=dt.UTC)
-    moment_ms = (moment - _EPOCH) // dt.timedelta(milliseconds=1)
-    return moment_ms if _FIRST_MS <= moment_ms <= _LAST_MS else None
+    moment_ms = read_iso(text)
+    return moment_ms if moment_ms is not None and _FIRST_MS <= moment_ms <= _LAST_MS else None
 
 
 def read_moment(value: Any) -> int | None:
