@@ -28,8 +28,8 @@ def _greedy(claim: Callable[..., Statement]) -> Callable[..., Statement]:
 
 def _sooner(judge: Callable[..., Any]) -> Callable[..., Any]:
     def wrong(*args: Any) -> Any:
-        verdict = judge(*args)
-        return verdict[0], verdict[1] - 90
+        recorded = judge(*args)
+        return recorded._replace(due_at_ms=recorded.due_at_ms - 90)
 
     return wrong
 

@@ -107,6 +107,15 @@ async def test_attempts_that_failed_are_recorded_together_and_one_that_arrived_a
     assert len(over) == 55
 
 
+async def test_recording_ends_without_a_word_when_there_is_nothing_to_record(office: Office) -> None:
+    recorder = AttemptRecorder(office.store, RetryPolicy(), Meters(), lambda _one, _due: None)
+    with structlog.testing.capture_logs() as said:
+        recording = asyncio.create_task(recorder.run())
+        recorder.end()
+        await asyncio.wait_for(recording, 10)
+    assert not said
+
+
 def ended(failure: AttemptFailure | None) -> AttemptResult:
     one = delivery_queue.ClaimedDelivery(
         1,

@@ -109,7 +109,7 @@ class AttemptRecorder:
         written, halves of it are tried, so that none keeps another from being recorded.
         """
         judged = [(sent, self._judge(sent)) for sent in batch]
-        parts, failed = [judged], []
+        parts, failed = [judged] if judged else [], []
         while parts:
             part = parts.pop()
             result = await self._record(part)
