@@ -76,6 +76,7 @@ def test_a_blocked_ip_denies_the_next_event_and_an_allowed_one_approves_it(tenan
         ("IP", "198.18.7.0/24", {"ip": "198.18.7.99"}),
         ("IP", "2001:db8:7::/48", {"ip": "2001:DB8:7:0:0:0:0:1"}),
         ("IP", "198.19.1.1", {"ip": "::ffff:198.19.1.1"}),
+        ("IP", "198.19.1.2", {"ip": " 198.19.1.2"}),
     ],
 )
 def test_values_match_in_canonical_form(tenant: Caller, kind: str, value: str, event: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from vettance.console.svg_timeline import TimelineMark, timeline
 from vettance.errors import NotFound
 from vettance.webhooks.sql import Delivery, select_deliveries_about
 from vettance.websdk.sql import select_batches_of
-from vettance.wire.payload import decode
+from vettance.wire.payload import decode, read_moment
 
 _EVENTS_MAX: Final = 100
 #: Deliveries are looked up for so many events; a session rarely has more.
@@ -45,7 +45,7 @@ async def session(visit: Visit) -> View:
     deliveries = await asyncio.gather(*(_deliveries(visit, one) for one in events[:_DELIVERED_MAX]))
     entries = sorted(
         [
-            *(_event(visit, one) for one in events),
+            *(_event(one) for one in events),
             *(_batch(visit, at_ms, signals) for at_ms, signals in batches),
             *(_delivery(visit, one) for several in deliveries for one in several),
         ]
@@ -71,9 +71,9 @@ async def session(visit: Visit) -> View:
     return View("session.html", values, title=f"Session {visit.sight.text(value)}")
 
 
-def _event(visit: Visit, one: dict[str, Any]) -> SessionEntry:
+def _event(one: dict[str, Any]) -> SessionEntry:
     outcome = _OUTCOMES.get(one["decision"], "review")
-    at_ms = _own_moment(visit, one)
+    at_ms = own_moment(one)
     codes = ", ".join(reason["code"] for reason in one["reasonCodes"][:3])
     about = f"score {one['score']}" + (f", {codes}" if codes else "")
     return SessionEntry(
@@ -81,16 +81,14 @@ def _event(visit: Visit, one: dict[str, Any]) -> SessionEntry:
     )
 
 
-def _own_moment(visit: Visit, event: dict[str, Any]) -> int:
+def own_moment(event: dict[str, Any]) -> int:
     """Return the moment that an event itself names, else that of its receipt."""
     metadata = event.get("metadata")
-    named = event.get("occurredAt") or (metadata.get("occurredAt") if isinstance(metadata, dict) else None)
-    if isinstance(named, int | float) and not isinstance(named, bool):
-        return round(named * 1000)
-    try:
-        return visit.show.moment(named if isinstance(named, str) else event["receivedAt"]) or 0
-    except ValueError:
-        return visit.show.moment(event["receivedAt"]) or 0
+    named = [event.get("occurredAt")]
+    if isinstance(metadata, dict):
+        named += [metadata.get("occurredAt"), metadata.get("occurred_at")]
+    moments = map(read_moment, (*named, event["receivedAt"]))
+    return next((at_ms for at_ms in moments if at_ms is not None), 0)
 
 
 def _batch(visit: Visit, at_ms: int, signals: bytes) -> SessionEntry:

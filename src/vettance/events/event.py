@@ -208,7 +208,7 @@ def _read(body: JSON, now_ms: int, faults: Faults) -> Event:
         email=email.strip().lower() if email else None,
         device_id=device.external_id or None,
         fingerprint=device.fingerprint or None,
-        ip=(canonical_ip(ip) or ip) if ip else None,
+        ip=(canonical_ip(ip.strip()) or ip) if ip else None,
         user_agent=said.user_agent or None,
         country=said.country or None,
         session_id=session_id or None,
