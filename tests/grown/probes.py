@@ -26,6 +26,8 @@ _AUTO_EXPLAIN: Final = {
 #: Lists of any length are one text, whatever numbers the places behind them have.
 _PLACE: Final = re.compile(r"\$\d+")
 _LISTED: Final = re.compile(r"\((?:\?, )*\?\)|\((?:\$\d+, )*\$\d+\)")
+#: The first of several given rows says of what types all are.
+_TYPED: Final = re.compile(r"CAST\((\?|\$\d+) AS [A-Z]+\)")
 #: Rows of one insert: any number of them is one text, and the cost is that of one row.
 _ROWS: Final = re.compile(r"VALUES \(\?, …\)(?:, \(\?, …\))+")
 _OURS: Final = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
@@ -47,7 +49,7 @@ class Probe:
     def note(self, text: str, cost: int, plan: Callable[[], str] | None = None) -> None:
         """Note a run of a text."""
         # Lists of several lengths are one text, and so are the numbers of the places behind them.
-        whole, text = text, _PLACE.sub("?", _LISTED.sub("(?, …)", text))
+        whole, text = text, _PLACE.sub("?", _LISTED.sub("(?, …)", _TYPED.sub(r"\1", text)))
         if (rows := _ROWS.search(text)) is not None:
             cost //= rows[0].count("…")
             text = _ROWS.sub("VALUES (?, …)", text)

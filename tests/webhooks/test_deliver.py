@@ -279,9 +279,9 @@ async def test_a_settlement_without_its_lease_changes_nothing(office: Office) ->
 async def test_attempts_that_end_together_are_recorded_but_for_those_whose_lease_is_lost(
     lost: set[int], office: Office
 ) -> None:
-    async with receiving(lambda _n, _r: 0.3) as receiver:
+    async with receiving(lambda _n, _r: 3.0) as receiver:
         await office.subscribe(receiver.url)
-        office.begin()
+        office.begin(RetryPolicy(attempt_s_max=20.0))
         for _ in range(5):
             await office.tell()
         await receiver.wait_for_arrival(5)
@@ -290,10 +290,10 @@ async def test_attempts_that_end_together_are_recorded_but_for_those_whose_lease
             sql.Statement(f"UPDATE delivery SET lease = 'wanother' WHERE seq IN ({numbers})", args)
         )
         await receiver.wait_for(5)
-        await asyncio.sleep(0.2)
-        assert await office.states() == [
-            ("pending", 0) if seq in lost else ("delivered", 1) for seq in range(1, 6)
-        ]
+        expected = [("pending", 0) if seq in lost else ("delivered", 1) for seq in range(1, 6)]
+        await office.until(*expected)
+        await asyncio.sleep(0.5)
+        assert await office.states() == expected
         attempts = await office.store.read(sql.select_attempts(range(1, 6)))
         assert sorted(row[0] for row in attempts) == sorted({1, 2, 3, 4, 5} - lost)
 
