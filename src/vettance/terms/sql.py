@@ -16,11 +16,14 @@ _ROWS: Final = (64, 8, 1)
 _OF_TENANT: Final = "tenant || '' = ?"
 
 # A look into the index for each text. For a list, PostgreSQL reads all terms of the tenant as long as it has
-# not counted them; compaction then costs more than storing the decisions.
+# not counted them; compaction then costs more than storing the decisions. The digests are made first: row
+# level security takes no condition that calls a function on a column of another relation into an index.
 _LOOK_UP_TERMS: Final = (
-    "SELECT found.id, found.value, found.fields FROM unnest(?::TEXT[]) AS wanted (value) CROSS JOIN LATERAL "
+    f"WITH wanted AS MATERIALIZED (SELECT value, {digest('value')} AS digest "
+    "FROM unnest(?::TEXT[]) AS given (value)) "
+    "SELECT found.id, found.value, found.fields FROM wanted CROSS JOIN LATERAL "
     "(SELECT id, value, fields FROM term WHERE tenant = ? "
-    f"AND term.value_digest = {digest('wanted.value')} AND term.value = wanted.value LIMIT 1) AS found"
+    "AND term.value_digest = wanted.digest AND term.value = wanted.value LIMIT 1) AS found"
 )
 
 
