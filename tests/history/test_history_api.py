@@ -29,7 +29,7 @@ def filled(service: Service) -> tuple[Caller, list[str]]:
             },
             "device": {"fingerprint": f"fp-{number}"},
             "ip": f"192.0.2.{number}",
-            "country": "DE" if number < 3 else "FR",
+            "country": "DE" if number < 3 else ("FR", " fr ", "fr")[number - 3],
             "metadata": {"sessionId": f"session-{number // 3}"},
         }
         answer = caller.post("/api/v1/events", body)
@@ -105,6 +105,8 @@ def test_an_event_in_a_list_is_the_event_record(filled: tuple[Caller, list[str]]
         ("customer=" + quote("BAD@mail.example"), [4, 5]),
         ("device=fp-3", [3]),
         ("country=FR", [3, 4, 5]),
+        ("country=fr", [3, 4, 5]),
+        ("ip=::ffff:192.0.2.4", [4]),
         ("sessionId=session-0", [0, 1, 2]),
         ("country=FR&decision=approve", [3]),
         ("customer=cust-1&country=DE&decision=deny", []),

@@ -29,6 +29,24 @@ def test_the_bits_of_fields_are_those_that_stores_hold_and_each_is_given_once() 
     assert len({*bits.values(), REASONS_BIT}) == len(bits) + 1
 
 
+@pytest.mark.parametrize(("asked", "total"), [("DE", 1), ("de", 2), (" De", 1), ("FR", 0)])
+@pytest.mark.parametrize("compacted", [0, 2])
+def test_a_country_is_found_in_any_letter_case_and_an_older_one_as_it_was_sent(
+    either: Archive, asked: str, total: int, compacted: int
+) -> None:
+    tenant = either.tenant()
+
+    async def scene() -> None:
+        for number, country in enumerate(("DE", "de")):
+            await either.write(tenant, Made(country=country), START_MS + number)[1]
+        assert await Compactor(either.store, {}, chunk=2).compact(tenant, compacted) == compacted
+        wanted = criteria(country=asked)
+        found = await either.finder.find(tenant, wanted, Order.EVALUATED, 0, 9, descending=True)
+        assert found.total == total
+
+    either.runner.run(scene())
+
+
 @pytest.mark.parametrize(("asked", "total"), [({"country": "DE"}, 1), ({"customer": "c"}, 3), ({}, 3)])
 def test_segments_made_before_a_field_was_added_have_no_value_in_it(
     either: Archive, asked: dict[str, str], total: int

@@ -4518,8 +4518,9 @@ export interface operations {
                 customer?: string;
                 /** @description An external id or a fingerprint. */
                 device?: string;
-                /** @description In canonical form. */
+                /** @description In any notation. */
                 ip?: string;
+                /** @description In any letter case. */
                 country?: string;
                 sessionId?: string;
                 /** @description Inclusive, Unix seconds. */
@@ -5673,8 +5674,9 @@ export interface operations {
                 customer?: string;
                 /** @description An external id or a fingerprint. */
                 device?: string;
-                /** @description In canonical form. */
+                /** @description In any notation. */
                 ip?: string;
+                /** @description In any letter case. */
                 country?: string;
                 sessionId?: string;
                 /** @description Inclusive, Unix seconds. */

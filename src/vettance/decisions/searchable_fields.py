@@ -9,9 +9,9 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from vettance.decisions.field_readers import read_code
 from vettance.decisions.value_domains import ADDRESS, COUNTRY, EMAIL
 from vettance.events.event import Event
+from vettance.events.ip_address import canonical_ip
 from vettance.rules.domain import ANYTHING, Domain
 from vettance.rules.schema import Field, Type, reads
 
@@ -54,8 +54,12 @@ def normalized_email(text: str) -> str:
     return text.strip().lower()
 
 
-def _country(event: Event) -> str | None:
-    return read_code(event.country) if event.country else None
+def _canonical_address(text: str) -> str:
+    return canonical_ip(text.strip()) or text
+
+
+def _capitals(text: str) -> str:
+    return text.strip().upper()
 
 
 _CUSTOMER: Final = FieldFilter("customer", "An external id or an e-mail address.")
@@ -130,8 +134,9 @@ SEARCHABLE_FIELDS: Final = (
         rule_names=(
             attribute_field("ip", "ip", "The address the event came from, in canonical form.", ADDRESS),
         ),
-        filter=FieldFilter("ip", "In canonical form."),
+        filter=FieldFilter("ip", "In any notation."),
         searched_as="IP",
+        normalize=_canonical_address,
     ),
     SearchableField(
         column="country",
@@ -140,15 +145,15 @@ SEARCHABLE_FIELDS: Final = (
         exported_as="country",
         term_bit=6,
         rule_names=(
-            Field(
+            attribute_field(
                 "country",
-                Type.TEXT,
-                _country,
+                "country",
                 "The country code of the event in upper case, as long as it was sent.",
-                domain=COUNTRY,
+                COUNTRY,
             ),
         ),
-        filter=FieldFilter("country"),
+        filter=FieldFilter("country", "In any letter case."),
+        normalize=_capitals,
     ),
     SearchableField(
         column="session_id",

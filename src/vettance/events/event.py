@@ -42,7 +42,7 @@ class EventSource(enum.StrEnum):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One event of one tenant. Texts are as sent, except `ip` and `email`, which are in canonical form.
+    """One event of one tenant. Texts are as sent, except `ip`, `email` and `country`, in canonical form.
 
     `occurred_at_ms` is event time (Unix milliseconds): the time the caller names, else that of receipt.
     Windows, novelty and statistics go by it.
@@ -210,7 +210,7 @@ def _read(body: JSON, now_ms: int, faults: Faults) -> Event:
         fingerprint=device.fingerprint or None,
         ip=(canonical_ip(ip.strip()) or ip) if ip else None,
         user_agent=said.user_agent or None,
-        country=said.country or None,
+        country=(said.country.strip().upper() or None) if said.country else None,
         session_id=session_id or None,
         location=_read_location(said.location) or _read_location(metadata.get("location")),
         customer=body["customer"] if said.customer else {},

@@ -132,14 +132,17 @@ def criteria_of(query: Any, filters: Sequence[FilterParameter], moment: str) -> 
 
 def _condition(parameter: FilterParameter, value: Any) -> FieldCondition:
     stored = value.value if isinstance(value, enum.Enum) else value
-    choices = ((column, _normalized(column, stored)) for column in parameter.columns)
+    choices = ((column, form) for column in parameter.columns for form in _forms(column, stored))
     return FieldCondition(tuple(choices), parameter.comparison)
 
 
-def _normalized(column: str, value: Any) -> Any:
+def _forms(column: str, value: Any) -> tuple[Any, ...]:
     if column == REASONS:
         # Codes are one word of capital letters.
         words = value.upper().split()
-        return words[0] if len(words) == 1 else _NO_CODE
+        return (words[0] if len(words) == 1 else _NO_CODE,)
     field = FIELD_OF_COLUMN.get(column)
-    return field.normalize(value) if field is not None else value
+    if field is None or (normal := field.normalize(value)) == value:
+        return (value,)
+    # A decision from before its field had a normal form keeps what was sent.
+    return normal, value

@@ -65,7 +65,8 @@ class Methods(Caller):
         cursor: `nextCursor` of the page before.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
-        ip: In canonical form.
+        ip: In any notation.
+        country: In any letter case.
         from_: Inclusive, Unix seconds.
         to: Exclusive, Unix seconds.
         """
@@ -119,7 +120,8 @@ class Methods(Caller):
         sort_order: By creation, or by what `sortBy` names.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
-        ip: In canonical form.
+        ip: In any notation.
+        country: In any letter case.
         from_: Inclusive, Unix seconds.
         to: Exclusive, Unix seconds.
         """
@@ -573,7 +575,8 @@ class Methods(Caller):
         reason_code: A whole reason code, in any letter case.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
-        ip: In canonical form.
+        ip: In any notation.
+        country: In any letter case.
         from_: Inclusive, Unix seconds.
         to: Exclusive, Unix seconds.
         search: A part, in any letter case, of the id, event name, customer, device, IP or a reason code.
@@ -634,7 +637,8 @@ class Methods(Caller):
         reason_code: A whole reason code, in any letter case.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
-        ip: In canonical form.
+        ip: In any notation.
+        country: In any letter case.
         from_: Inclusive, Unix seconds.
         to: Exclusive, Unix seconds.
         search: A part, in any letter case, of the id, event name, customer, device, IP or a reason code.
