@@ -25,7 +25,12 @@ LAYOUTS: dict[str, dict[str, tuple[str, ...]]] = {
     "apart": {"web": ("--workers", "2", "--role", "web"), "worker": ("--role", "worker")},
 }
 #: What tells a process among those of a host by its command line.
-_MARKS = {"web": b"--seat", "deliverer": MODULES["webhooks"].encode(), "worker": b"--role\0worker"}
+_MARKS = {
+    "web": b"--seat",
+    "deliverer": MODULES["webhooks"].encode(),
+    "indexer": MODULES["indexer"].encode(),
+    "worker": b"--role\0worker",
+}
 START_S_MAX = 300.0
 STOP_S_MAX = 30.0
 #: By then every process knows of a subscription, as promised; every message is written from then on.
@@ -210,7 +215,7 @@ class Deployment:
         time.sleep(KNOWN_S)
 
     def processes(self, which: str) -> list[int]:
-        """Return the processes of a sort: `web`, `worker` or `deliverer`."""
+        """Return the processes of a sort: `web`, `worker`, `deliverer` or `indexer`."""
         found = []
         for host in self.hosts:
             if host.process is None:
@@ -223,7 +228,7 @@ class Deployment:
 
     def expected(self) -> dict[str, int]:
         """Return how many processes of each sort there are when all is well."""
-        return {"web": 2, "deliverer": 1, "worker": int("worker" in self.layout)}
+        return {"web": 2, "deliverer": 1, "indexer": 1, "worker": int("worker" in self.layout)}
 
     def await_success(self, ledger: Ledger, within_s: float) -> None:
         """Wait until an event is decided."""

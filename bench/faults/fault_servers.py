@@ -55,7 +55,8 @@ def _web(stage: Stage) -> str:
 
 
 def _worker(stage: Stage) -> str:
-    which = stage.rng.choice(("deliverer", "worker" if stage.deployment.processes("worker") else "deliverer"))
+    sorts = ("deliverer", "indexer", "worker")
+    which = stage.rng.choice([sort for sort in sorts if stage.deployment.processes(sort)] or ["deliverer"])
     for pid in stage.deployment.processes(which):
         os.kill(pid, signal.SIGKILL)
     return which

@@ -18,7 +18,7 @@ THROTTLE, WINDOW_S = 300, 60.0
 #: Connections of a process to PostgreSQL: one writes, four read, one is for its duty, one for its place.
 CONNECTIONS_EACH = 7
 WHOLE_S_MAX = 120.0
-_EXPECTED_ERRORS = {"process_ended", "store_writer_ended", "webhook_worker_ended"}
+_EXPECTED_ERRORS = {"process_ended", "store_writer_ended", "webhook_worker_ended", "indexer_ended"}
 
 
 class Tally:

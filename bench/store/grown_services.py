@@ -139,7 +139,7 @@ async def settings_of(folder: Path, tenants: list[str], hook: str) -> list[Setti
 async def _seal(folder: Path, tenants: list[str]) -> None:
     """Lay the decisions out by columns, as a service has done long since."""
     async with _opened(folder) as store:
-        compactor = Compactor(store, {})
+        compactor = Compactor(store)
         for tenant in tenants:
             while await compactor.compact(tenant, CHUNK):
                 pass

@@ -13,7 +13,6 @@ import json
 import os
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +87,12 @@ async def write(folder: Path, rows: list[DecisionRow], *, counted: bool) -> dict
     await store.migrate()
     if not counted:
         await store.write(Statement("DROP INDEX decision_tenant"))
-    ever: Counter[str] = Counter()
-    compactor = Compactor(store, ever)
+    compactor = Compactor(store)
     waiting = iter(rows)
 
     async def work() -> None:
         for row in waiting:
             await store.write(*statements_of(row, counted=counted))
-            ever[TENANT] += 1
 
     began, before = time.monotonic(), time.process_time() + children_cpu_s()
     background = asyncio.create_task(compactor.run([TENANT])) if counted else None

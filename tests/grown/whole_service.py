@@ -26,6 +26,7 @@ from vettance.reviews.review import ReviewOutcome, Settlement
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
 from vettance.server.application import Service
+from vettance.server.indexer import Indexer
 from vettance.settings.settings import ProcessRole, Settings
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.key_use import record_use
@@ -197,7 +198,7 @@ async def grown_service(
         )
         await store.close()
         store = await connect_store(settings, writer="thread")
-        compactor = Compactor(store, {})
+        compactor = Compactor(store)
         for name in names:
             while await compactor.compact(name, CHUNK):
                 pass
@@ -207,6 +208,8 @@ async def grown_service(
         postman = WebhookClient(unsafe=True)
         deliverer = Deliverer(store, postman, Vault(SECRET), alone=database_url is None, keep_ms=KEEP_MS)
         tasks = [asyncio.create_task(service._do_duties()), asyncio.create_task(deliverer.run())]
+        # In this process, so that its statements are seen.
+        tasks.append(asyncio.create_task(Indexer(settings, store, service.meters).run()))
         try:
             yield Grown(service, key, sink, deliverer)
             deliverer.stop()
@@ -224,8 +227,11 @@ async def look_around(one: Grown) -> None:
     service = one.service
     tenant = f"ten_{1:032x}"
     await service.rescreener.catch_up()
-    assert await Compactor(service.store, {})._is_ready(tenant, 1)
-    await service.compactor.compact(tenant, CHUNK)
+    compactor = Compactor(service.store)
+    await compactor._look()
+    assert await compactor._count_open(tenant)
+    assert await compactor._look() == []
+    await compactor.compact(tenant, CHUNK)
     await one.deliverer._sweep()
     await record_use(service.store, service.keys)
     # What several deliverers look for, and what statistics ask once a minute.

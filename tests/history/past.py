@@ -171,7 +171,7 @@ class Archive:
         self, tenants: Sequence[str], made: Iterable[tuple[int, Made]], seals: Sequence[int]
     ) -> list[list[Past]]:
         """Write decisions of some tenants in turn, making chunks of all so far at each of `seals`."""
-        compactor = Compactor(self.store, {}, at_once=3)
+        compactor = Compactor(self.store, at_once=3)
         now_ms = START_MS
         coming: list[tuple[int, Past]] = []
         writes: list[Coroutine[Any, Any, None]] = []

@@ -12,7 +12,7 @@ from tests.texts.test_long_texts import SCRIPTS, long_text
 from vettance.db import tables
 from vettance.db.engine import Row, Statement, scoped
 from vettance.fairness.isolation import failing
-from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Compactor
+from vettance.history.compaction import LOOK_S, Compactor
 from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 from vettance.history.segment import BITS, SEARCHED_BITS
@@ -42,34 +42,38 @@ async def made_of(archive: Archive, tenant: str, expected: int) -> None:
             await asyncio.sleep(0.02)
 
 
-def test_chunks_wait_while_events_are_being_accepted_unless_too_many_decisions_wait(archive: Archive) -> None:
-    tenant, is_bursting = archive.tenant(), True
+async def write(archive: Archive, tenant: str, count: int) -> None:
+    for number in range(count):
+        await archive.write(tenant, Made(ip=f"192.0.2.{number % 200}"), START_MS + number)[1]
 
-    async def write(count: int) -> None:
-        for number in range(count):
-            await archive.write(tenant, Made(ip=f"192.0.2.{number % 200}"), START_MS + number)[1]
-            ever[tenant] = ever.get(tenant, 0) + 1
 
-    ever: dict[str, int] = {}
+def test_chunks_are_whole_whoever_writes_the_decisions_and_whenever(either: Archive) -> None:
+    before, since = either.tenant(), either.tenant()
 
     async def scene() -> None:
-        nonlocal is_bursting
-        compactor = Compactor(
-            archive.store, ever, is_bursting=lambda: is_bursting, chunk=CHUNK, held_s_max=0.1
-        )
-        compaction = asyncio.create_task(compactor.run([tenant]))
-        await write(CHUNK * 2)
-        await asyncio.sleep(LOOK_S * 2)
-        assert await chunks(archive, tenant) == 0
-        await write(CHUNK * (BUSY_CHUNKS - 2))
-        await made_of(archive, tenant, 1)
-        is_bursting = False
-        await made_of(archive, tenant, BUSY_CHUNKS)
+        await write(either, before, CHUNK + 1)
+        compaction = asyncio.create_task(Compactor(either.store, chunk=CHUNK).run([before]))
+        await made_of(either, before, 1)
+        await write(either, before, CHUNK - 2)
+        await write(either, since, CHUNK - 1)
+        await asyncio.sleep(LOOK_S * 3)
+        assert (await chunks(either, before), await chunks(either, since)) == (1, 0)
+        await write(either, before, 1)
+        await write(either, since, CHUNK * 2)
+        await made_of(either, before, 2)
+        await made_of(either, since, 2)
+        await asyncio.sleep(LOOK_S * 3)
+        assert (await chunks(either, before), await chunks(either, since)) == (2, 2)
+        for tenant, sizes in ((before, [CHUNK, CHUNK]), (since, [CHUNK, CHUNK])):
+            rows = await either.store.read(
+                scoped(tables.CHUNK, tenant, "SELECT size FROM chunk WHERE tenant = ? ORDER BY id")
+            )
+            assert [row[0] for row in rows] == sizes
         compaction.cancel()
         with suppress(asyncio.CancelledError):
             await compaction
 
-    archive.runner.run(scene())
+    either.runner.run(scene())
 
 
 class Numbered:
@@ -115,7 +119,7 @@ def test_a_text_that_another_process_has_numbered_for_another_field_is_found(arc
     async def scene() -> None:
         for number in range(CHUNK):
             await archive.write(tenant, Made(customer_id="4711"), START_MS + number)[1]
-        assert await Compactor(store, {}).compact(tenant, CHUNK) == CHUNK
+        assert await Compactor(store).compact(tenant, CHUNK) == CHUNK
         found = await archive.finder.find(
             tenant, criteria(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
         )
@@ -149,9 +153,9 @@ def test_a_text_that_another_process_makes_findable_at_the_same_time_is_findable
 
     async def scene() -> None:
         await either.write(tenant, Made(country="4711"), START_MS)[1]
-        assert await Compactor(store, {}).compact(tenant, 1) == 1
+        assert await Compactor(store).compact(tenant, 1) == 1
         await either.write(tenant, Made(customer_id="4711"), START_MS + 1)[1]
-        assert await Compactor(store, {}).compact(tenant, 1) == 1
+        assert await Compactor(store).compact(tenant, 1) == 1
         page = await either.finder.find(
             tenant, criteria(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
         )
@@ -169,7 +173,7 @@ def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_a
         for number in range(CHUNK):
             for tenant in (broken, sound):
                 await either.write(tenant, Made(ip="192.0.2.1"), START_MS + number)[1]
-        compactor = Compactor(either.store, {}, chunk=CHUNK)
+        compactor = Compactor(either.store, chunk=CHUNK)
         with breaking(either.url or either.path, "chunk", broken):
             compaction = asyncio.create_task(compactor.run([broken, sound]))
             await made_of(either, sound, 1)
@@ -201,7 +205,7 @@ def test_long_texts_are_sealed_found_and_erased(either: Archive, script: str) ->
         return page.total
 
     async def scene() -> None:
-        compactor = Compactor(either.store, {}, chunk=1)
+        compactor = Compactor(either.store, chunk=1)
         for number in range(2 * CHUNK):
             await either.write(tenant, made, START_MS + number)[1]
             if number % 2:

@@ -54,7 +54,7 @@ def test_segments_made_before_a_field_was_added_have_no_value_in_it(
     tenant = either.tenant()
 
     async def scene() -> None:
-        compactor = Compactor(either.store, {}, chunk=2)
+        compactor = Compactor(either.store, chunk=2)
         made = Made(customer_id="c", country="DE")
         for number in range(2):
             await either.write(tenant, made, START_MS + number)[1]

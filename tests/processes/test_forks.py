@@ -12,10 +12,13 @@ import pytest
 import structlog  # noqa: F401 - a server has long written its first line when it runs out of files
 
 from vettance.db.sqlite import SqliteStore, store_path
+from vettance.deployment.companion_process import CompanionProcess
 from vettance.processes.worker_pool import WorkerPool
+from vettance.server.deliverer import DELIVERER
 from vettance.settings.settings import ProcessRole, read_settings
+from vettance.telemetry.meters import take_place
+from vettance.telemetry.shared_counters import deliverer_slot
 from vettance.watchlists.search_processes import SearchFault, searching
-from vettance.webhooks.deliverer_process import WorkerProcess
 
 START_S_MAX = 20.0
 
@@ -46,7 +49,8 @@ async def started(pid: Callable[[], int]) -> None:
 async def test_the_process_of_webhooks_is_tried_again(tmp_path: Path) -> None:
     async with await SqliteStore.open(store_path(tmp_path), writer="thread") as store:
         await store.migrate()
-        worker = WorkerProcess(read_settings({}, data=str(tmp_path)), store)
+        settings, board = read_settings({}, data=str(tmp_path)), take_place().board
+        worker = CompanionProcess(DELIVERER, settings, store, board, deliverer_slot(0))
         with no_more_files():
             worker.ensure()
             await asyncio.sleep(0.1)

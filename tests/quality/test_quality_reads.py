@@ -82,7 +82,7 @@ async def desk(store: Store) -> QualityDesk:
     """What answers, over a store with the counts of a month."""
     schema = fraud_schema()
     cache = RuleCache(lambda document: compile_document(document, schema))
-    return assemble_quality(store, cache, ConditionReader(schema), lambda: (TENANT,)).desk
+    return assemble_quality(store, cache, ConditionReader(schema)).desk
 
 
 def untimed(one: RuleQuality) -> RuleQuality:

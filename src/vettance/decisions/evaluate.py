@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from vettance import clock
@@ -88,7 +88,6 @@ class Evaluator:
         self.impaired: dict[str, str] = {}
         #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
         self.decided: dict[str, int] = {}
-        self._decided_since_start: dict[str, int] = {}
         self._subscribed: set[str] = set()
         self._gate = DrainGate()
         self._newest_ms = 0
@@ -110,11 +109,6 @@ class Evaluator:
         self.rules = shared.rules
         self.astray = shared.astray
         self.impaired = shared.impaired
-
-    @property
-    def decided_since_start(self) -> Mapping[str, int]:
-        """How many events of each tenant were decided since the start; the history is laid out by it."""
-        return self._decided_since_start
 
     def subscribe(self, tenant: str) -> None:
         """Write messages of a tenant from now on; those of tenants without a subscription are not written."""
@@ -143,10 +137,8 @@ class Evaluator:
 
     def forget(self, tenant: str) -> None:
         """Drop everything of a tenant that is being deleted."""
-        for held in (self.rules, self.lists, self.snoozes, self.models, self.impaired):
+        for held in (self.rules, self.lists, self.snoozes, self.models, self.impaired, self.decided):
             held.pop(tenant, None)
-        for counts in (self.decided, self._decided_since_start):
-            counts.pop(tenant, None)
         self.astray.discard(tenant)
         self._subscribed.discard(tenant)
         self.sessions.drop(tenant)
@@ -367,7 +359,6 @@ class Evaluator:
                     self._shared.settle(tenant, event_id)
         finally:
             self.decided[tenant] = self.decided.get(tenant, 0) + len(event_ids)
-            self._decided_since_start[tenant] = self._decided_since_start.get(tenant, 0) + len(event_ids)
             self._gate.leave(tenant)
 
     def _fail(self, tenant: str, event_ids: Sequence[str]) -> None:

@@ -3,8 +3,7 @@
 import asyncio
 import contextlib
 import importlib
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -30,86 +29,60 @@ from vettance.terms import sql as terms_sql
 from vettance.terms.find_terms import find_terms
 
 LOOK_S: Final = 0.25
-#: How often decisions of other processes are counted, where there are any.
-RECOUNT_S: Final = 10.0
-#: While more decisions than this are made in a second, chunks wait: making them would slow each decision.
-BUSY_RATE: Final = 1_000
-#: How many chunks' worth of decisions may wait however busy it is; lists look through all of them.
-BUSY_CHUNKS: Final = 8
-#: How long a chunk may be held up in all by bursts of events that are being accepted.
-HELD_S_MAX: Final = 5.0
-_HELD_LOOK_S: Final = 0.05
 _STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
 
 
 class Compactor:
     """Makes a chunk of a tenant's decisions whenever enough of them are in none.
 
-    `ever` counts the decisions of each tenant since the start. A chunk that was interrupted is begun again:
-    terms that exist already are reused, and the chunk itself is one commit. `others` returns the tenants
-    whose decisions other processes make as well, which only the store can count. While `is_bursting`, chunks
-    wait as they do when many decisions are made.
+    It follows the log of all tenants, whichever process writes it. A chunk that was interrupted is begun
+    again: terms that exist already are reused, and the chunk itself is one commit.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        ever: Mapping[str, int],
-        others: Callable[[], Iterable[str]] | None = None,
-        is_bursting: Callable[[], bool] | None = None,
-        *,
-        chunk: int = CHUNK,
-        at_once: int = AT_ONCE,
-        held_s_max: float = HELD_S_MAX,
-    ) -> None:
-        self._others = others
-        self._is_bursting = is_bursting or (lambda: False)
-        self._held_s_max = held_s_max
-        self._held_until_s = 0.0
-        self._next_count_s = 0.0
+    def __init__(self, store: Store, *, chunk: int = CHUNK, at_once: int = AT_ONCE) -> None:
         self._store = store
-        self._ever = ever
         self._chunk = chunk
         self._at_once = at_once
+        #: Up to where the log of all tenants was looked at.
+        self._end = 0
         self._compacted: dict[str, int] = {}
-        #: For each tenant, `ever` at the last count, and how many decisions were in no chunk then.
-        self._counted: dict[str, tuple[int, int]] = {}
+        #: How many decisions of a tenant up to `_end` are in no chunk, where that was counted.
+        self._open: dict[str, int] = {}
         self._last_term = 0
         self._isolation = Isolation("history")
 
     async def run(self, tenants: Sequence[str]) -> None:
-        """Make chunks until cancelled; `tenants` are those known at the start."""
+        """Make chunks until cancelled; `tenants` are those whose decisions may be in none at the start."""
         # `np.unique` imports it at its first call, which would take 40 ms of the loop.
         await asyncio.to_thread(importlib.import_module, "numpy.ma")
-        looked_at = set(tenants)
-        before = sum(self._ever.values())
+        waiting = set(tenants)
         while True:
-            now = sum(self._ever.values())
-            is_busy, before = now - before > BUSY_RATE * LOOK_S, now
-            try:
-                looked_at.update(self._ever)
-                if self._others is not None and time.monotonic() >= self._next_count_s:
-                    self._next_count_s = time.monotonic() + RECOUNT_S
-                    for tenant in self._others():
-                        looked_at.add(tenant)
-                        self._counted.pop(tenant, None)
-                for tenant in self._isolation.due(sorted(looked_at)):
+            with contextlib.suppress(StoreDown):  # Chunks wait until it is back.
+                waiting.update(await self._look())
+                for tenant in self._isolation.due(sorted(waiting)):
                     with self._isolation.of(tenant):
-                        while await self._is_ready(
-                            tenant, self._chunk * (BUSY_CHUNKS if is_busy or self._is_bursting() else 1)
-                        ):
+                        while await self._count_open(tenant) >= self._chunk:
                             await self.compact(tenant, self._chunk)
-            except StoreDown:
-                pass  # Chunks wait until it is back.
+                        waiting.discard(tenant)
             await asyncio.sleep(LOOK_S)
 
-    async def _is_ready(self, tenant: str, enough: int) -> bool:
-        ever = self._ever.get(tenant, 0)
-        if tenant not in self._counted:
-            rows = await self._store.read(sql.count_after(tenant, await self._last_compacted(tenant)))
-            self._counted[tenant] = (ever, rows[0][0])
-        at, open_then = self._counted[tenant]
-        return open_then + ever - at >= enough
+    async def _look(self) -> list[str]:
+        """Count what is new in the log, and return whose it is."""
+        if not self._end:
+            self._end = (await self._store.read(sql.select_end()))[0][0]
+            return []
+        rows = await self._store.read(sql.count_new(self._end))
+        for tenant, fresh, last in rows:
+            self._end = max(self._end, last)
+            if tenant in self._open:
+                self._open[tenant] += fresh
+        return [row[0] for row in rows]
+
+    async def _count_open(self, tenant: str) -> int:
+        if tenant not in self._open:
+            after = await self._last_compacted(tenant)
+            self._open[tenant] = (await self._store.read(sql.count_after(tenant, after, self._end)))[0][0]
+        return self._open[tenant]
 
     async def _last_compacted(self, tenant: str) -> int:
         if tenant not in self._compacted:
@@ -118,16 +91,15 @@ class Compactor:
 
     async def compact(self, tenant: str, limit: int) -> int:
         """Make a chunk of the next decisions, `limit` at most, and return how many they are."""
-        self._held_until_s = time.monotonic() + self._held_s_max
         after = await self._last_compacted(tenant)
-        self._counted.pop(tenant, None)
+        self._open.pop(tenant, None)
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
         columns = await self._lay_out(tenant, after, limit)
         if columns is None:
             return 0
         size, last = len(columns["seq"]), int(columns["seq"][-1])
         for start in range(0, size, _STEP):
-            await self._give_way()
+            await asyncio.sleep(0)
             ids = ids_of(columns, start, start + _STEP)
             await self._store.write(*terms_sql.insert_id_search(ids))
         try:
@@ -158,12 +130,6 @@ class Compactor:
                 continue
             return
 
-    async def _give_way(self) -> None:
-        """Yield to other tasks: during a burst for longer, up to the time that a chunk may be held up."""
-        await asyncio.sleep(0)
-        while self._is_bursting() and time.monotonic() < self._held_until_s:  # noqa: ASYNC110
-            await asyncio.sleep(_HELD_LOOK_S)
-
     async def _lay_out(
         self, tenant: str, after: int, limit: int, last: int = sql.END
     ) -> dict[str, Array] | None:
@@ -185,7 +151,7 @@ class Compactor:
             texts = texts_of(rows)
             await self._number(tenant, texts, terms)
             parts.append(layout(rows, {text: terms[text].id for text in texts}, start))
-            await self._give_way()
+            await asyncio.sleep(0)
             after, start = rows[-1].seq, start + len(rows)
         if not parts:
             return None
@@ -196,7 +162,7 @@ class Compactor:
         known.update(await find_terms(self._store, tenant, [text for text in texts if text not in known]))
         fresh = [text for text in texts.items() if text[0] not in known]
         for start in range(0, len(fresh), _STEP):
-            await self._give_way()
+            await asyncio.sleep(0)
             added = await self._add(tenant, fresh[start : start + _STEP])
             known.update((term.value, term) for term in added)
         # Also those that another process has added meanwhile, maybe for other fields.

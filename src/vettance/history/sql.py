@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from vettance.db.engine import Statement, in_list, insert, scoped
+from vettance.db.engine import Statement, everyone, in_list, insert, scoped
 from vettance.db.tables import CHUNK, CHUNK_COLUMN, DECISION, ROLLUP, ROSTER, Insert
 from vettance.decisions.decision import Outcome
 from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS, entity_sql
@@ -174,13 +174,28 @@ def select_span(tenant: str, after: int, limit: int, last: int = END) -> Stateme
     return _span(tenant, after, last, limit)
 
 
-def count_after(tenant: str, after: int) -> Statement:
-    """How many decisions come after a place in the log."""
-    text = "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?"
+def count_after(tenant: str, after: int, last: int = END) -> Statement:
+    """How many decisions come after a place in the log, none beyond the place `last`."""
+    text = "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ? AND seq <= ?"
     # As for `_span`: by the pair, PostgreSQL cannot walk the places of all tenants.
     pair = "SELECT COUNT(*) FROM decision WHERE (tenant, seq) > (?, ?) AND (tenant, seq) <= (?, ?)"
-    return scoped(DECISION, tenant, text, (after,))._replace(
-        postgres=scoped(DECISION, tenant, pair, (after, tenant, END))
+    return scoped(DECISION, tenant, text, (after, last))._replace(
+        postgres=scoped(DECISION, tenant, pair, (after, tenant, last))
+    )
+
+
+def select_end() -> Statement:
+    """(place,) where the log of all tenants ends now."""
+    return everyone(DECISION, "SELECT COALESCE(MAX(seq), 0) FROM decision")
+
+
+def count_new(after: int) -> Statement:
+    """(tenant, count, place of the last) of the next decisions beyond a place in the log of all tenants."""
+    return everyone(
+        DECISION,
+        "SELECT tenant, COUNT(*), MAX(seq) FROM (SELECT tenant, seq FROM decision WHERE seq > ? "
+        "ORDER BY seq LIMIT 10000) AS fresh GROUP BY tenant",
+        (after,),
     )
 
 

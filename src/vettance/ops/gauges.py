@@ -304,8 +304,19 @@ async def keep_reporting(
         meters.searching(searching.searches, searching.searchers)
         for name, cache in caches.items():
             meters.remembers(name, cache.usage)
-        meters.works(failures(), Counter(one.work for one in failing()))
+        _report_failures(meters)
         await asyncio.sleep(STAND_S)
+
+
+async def keep_reporting_failures(meters: Meters) -> None:
+    """Note for ever what fails in a process that answers nothing."""
+    while True:
+        _report_failures(meters)
+        await asyncio.sleep(STAND_S)
+
+
+def _report_failures(meters: Meters) -> None:
+    meters.works(failures(), Counter(one.work for one in failing()))
 
 
 async def keep_noting(store: Store, now_ms: Callable[[], int] = clock.now_ms) -> None:

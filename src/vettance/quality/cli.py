@@ -117,7 +117,7 @@ async def _answer(store: Store, tenant_id: str, from_ms: int | None, to_ms: int 
 
     schema = fraud_schema()
     cache = RuleCache(lambda document: compile_document(document, schema))
-    parts = assemble_quality(store, cache, ConditionReader(schema), lambda: (tenant_id,))
+    parts = assemble_quality(store, cache, ConditionReader(schema))
     return quality_answer(await caught_up(parts, tenant_id, from_ms, to_ms))
 
 

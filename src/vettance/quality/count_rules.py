@@ -118,19 +118,22 @@ class RunningRules:
 
 
 class RuleCounter:
-    """Follows the logs of all tenants; places in them move in the commit of what was counted."""
+    """Follows the logs of all tenants; places in them move in the commit of what was counted.
+
+    `tenants` are those that may have something which was not counted before `run`.
+    """
 
     def __init__(
         self,
         store: Store,
         logs: CountedLogs,
-        tenants: Callable[[], Iterable[str]],
+        tenants: Iterable[str] = (),
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._logs = logs
         self._tables = logs.tables
-        self._tenants = tenants
+        self._tenants = tuple(tenants)
         self._now_ms = now_ms
         self._isolation = Isolation("quality")
 
@@ -142,7 +145,7 @@ class RuleCounter:
             with contextlib.suppress(StoreDown):
                 if ends is None:
                     ends = tuple((await self._store.read(self._logs.select_ends()))[0])
-                    waiting.update(self._tenants())
+                    waiting.update(self._tenants)
                 for tenant, decided, given in await self._store.read(self._logs.select_busy(*ends)):
                     waiting.add(tenant)
                     ends = max(ends[0], decided), max(ends[1], given)

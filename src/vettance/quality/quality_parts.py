@@ -1,6 +1,5 @@
 """Puts the parts of rule quality together."""
 
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from vettance.db.engine import Store
@@ -16,7 +15,7 @@ from vettance.rules.sql import DECIDING, RuleSets
 
 
 class QualityParts(NamedTuple):
-    """What counts behind the logs, what answers from the counts, and the endpoint."""
+    """What counts what a question must not miss, what answers from the counts, and the endpoint."""
 
     counter: RuleCounter
     desk: QualityDesk
@@ -31,26 +30,18 @@ class QualityRules(NamedTuple):
     conditions: ConditionReader
 
 
-def assemble_quality(
-    store: Store, cache: RuleCache, conditions: ConditionReader, tenants: Callable[[], Iterable[str]]
-) -> QualityParts:
+def assemble_quality(store: Store, cache: RuleCache, conditions: ConditionReader) -> QualityParts:
     """Return the parts for fraud rules."""
     rules = QualityRules(DECIDING, cache, conditions)
-    return quality_parts(store, DecisionLogs(store, cache), rules, tenants, FRAUD_QUALITY)
+    return quality_parts(store, DecisionLogs(store, cache), rules, FRAUD_QUALITY)
 
 
-def quality_parts(
-    store: Store,
-    logs: CountedLogs,
-    rules: QualityRules,
-    tenants: Callable[[], Iterable[str]],
-    kind: QualityKind,
-) -> QualityParts:
+def quality_parts(store: Store, logs: CountedLogs, rules: QualityRules, kind: QualityKind) -> QualityParts:
     """Return the parts for one kind of rules, counted from its logs."""
 
     async def rules_of(tenant: str) -> ActiveRules:
         return await load_active(store, rules.cache, tenant, rules.sets)
 
-    counter = RuleCounter(store, logs, tenants)
+    counter = RuleCounter(store, logs)
     desk = QualityDesk(store, logs, counter, rules_of, rules.conditions)
     return QualityParts(counter, desk, QualityDoors(desk, kind))

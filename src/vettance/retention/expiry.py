@@ -28,7 +28,7 @@ class Retainer:
         self._policy = policy
         self._now_ms = now_ms
         self._finder = DecisionFinder(store)
-        self._compactor = Compactor(store, {})
+        self._compactor = Compactor(store)
         self._isolation = Isolation("retention")
 
     async def run(self, *, dry_run: bool = False) -> dict[str, int]:

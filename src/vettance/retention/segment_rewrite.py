@@ -25,7 +25,7 @@ class Renamer:
     def __init__(self, store: Store, finder: DecisionFinder) -> None:
         self._store = store
         self._finder = finder
-        self._compactor = Compactor(store, {})
+        self._compactor = Compactor(store)
 
     async def rename(self, tenant: str, seqs: Sequence[int], renamed: Callable[[str], str]) -> None:
         """Bring the chunks in line with decisions (by their places) whose own texts are rewritten already.

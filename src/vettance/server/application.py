@@ -20,6 +20,7 @@ from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.take_label import LabelTaker
+from vettance.deployment.companion_process import Companion, CompanionProcess
 from vettance.deployment.connect import connect_velocity, counters_of, stores_of
 from vettance.events import sql as events_sql
 from vettance.exchange.worker import importer
@@ -27,7 +28,6 @@ from vettance.fairness.skipped_rows import Skipped
 from vettance.feedback.api import FeedbackDoors
 from vettance.governance.governance import Governance
 from vettance.history.api import HistoryDoors
-from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.entity_links import EntityLinker
 from vettance.history.explain import Explainer
@@ -54,7 +54,9 @@ from vettance.rules.sql import DECIDING
 from vettance.rules.versioning import BROKE_GLASS
 from vettance.server.change_announcer import ChangeAnnouncer
 from vettance.server.change_feed import ChangeFeed, Reload, report_broken_glass
+from vettance.server.deliverer import DELIVERER
 from vettance.server.fraud_memory import fraud_memory
+from vettance.server.indexer import INDEXER, START_AFTER_S
 from vettance.server.key_mirror import KeyMirror
 from vettance.server.network_schema import network_schema
 from vettance.server.readiness import checks_of, notices_of
@@ -67,6 +69,7 @@ from vettance.snoozes import sql as snoozes_sql
 from vettance.streams.watch_job import job_watcher
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import CounterSlot, take_place
+from vettance.telemetry.shared_counters import INDEXER_SLOT, deliverer_slot
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.browser_token import TokenIssuer
 from vettance.tenants.key_scope import KeyScope
@@ -85,7 +88,6 @@ from vettance.web.pages import Check, with_pages
 from vettance.web.routing import reached_by
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
-from vettance.webhooks.deliverer_process import WorkerProcess
 from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.secret_check import record_when_proven
 from vettance.websdk import sql as websdk_sql
@@ -121,8 +123,6 @@ class Service:
         schema = self.schema = network_schema(settings)
         cache = self.rule_cache = RuleCache(lambda text: compile_document(text, schema), schema=schema)
         self.jobs = Worker(store, self.evaluator, self.ids)
-        decided, others = self.evaluator.decided_since_start, self._tenants_of_others
-        self.compactor = Compactor(store, decided, others, self.jobs.is_bursting)
         self.follower = SessionSync(
             store, self.evaluator.sessions, skipped=skipped, announcements=counters.batches
         )
@@ -142,7 +142,7 @@ class Service:
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
         self.aml = self._aml_parts(acts)
         self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity, models)
-        self.worker = WorkerProcess(settings, store, self.place)
+        self.worker = self._companion(DELIVERER, deliverer_slot(self.place.slot))
         self.postman = WebhookClient(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
         webhooks = WebhookDoors(
             acts, self.ids, vault, self.postman, self._subscribed, unsafe=settings.unsafe_webhooks
@@ -159,7 +159,7 @@ class Service:
         take_label = LabelTaker(acts, self.evaluator).take
         self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
         self.governance = Governance(acts, self.ids, settings.jurisdictions, self.evaluator, self.aml.monitor)
-        measured = (self.evaluator, self.aml.monitor, cache, schema, self.governance.checker.admit_trial)
+        measured = (cache, schema, self.governance.checker.admit_trial)
         self.measures = RuleMeasures(settings, store, acts, self.ids, *measured)
         routes = (
             *DecisionDoors(self.evaluator).routes(),
@@ -178,6 +178,9 @@ class Service:
         self.routes = with_pages(audited(routes, acts), self._checks(), __version__, self._notices())
         self.app = self.edge = self._edge(settings)
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _companion(self, companion: Companion, slot: int) -> CompanionProcess:
+        return CompanionProcess(companion, self.settings, self.store, self.place.board, slot)
 
     @property
     def reading(self) -> Store:
@@ -302,17 +305,13 @@ class Service:
         if self.settings.role is not ProcessRole.WEB:
             self._tasks.append(asyncio.create_task(self.stores.keep_leading(self._do_duties)))
 
-    def _tenants_of_others(self) -> Iterable[str]:
-        """Return the tenants whose events other processes may decide as well."""
-        return self.evaluator.tenants() if self.stores.is_shared else ()
-
     async def _do_duties(self) -> None:
         """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.compactor.run(tuple(self.evaluator.tenants())))
-            duties = self.replays, self.jobs, self.importer, self.rescreener, self.reviews.keeper
-            more = *self.learning.duties, self.reviews.bulk_keeper
-            for duty in (*duties, *self.measures.duties, *more):
+            group.create_task(self._companion(INDEXER, INDEXER_SLOT).keep(START_AFTER_S))
+            duties = self.replays, self.jobs, self.importer, self.rescreener, self.measures.runner
+            more = *self.learning.duties, self.reviews.keeper, self.reviews.bulk_keeper
+            for duty in (*duties, *more):
                 group.create_task(duty.run())
 
     async def stop(self) -> None:

@@ -3,17 +3,14 @@
 from typing import Final
 
 from vettance.aml.features import aml_schema
-from vettance.aml.monitor import Monitor
 from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
 from vettance.backtests.api import AML_BACKTESTS, FRAUD_BACKTESTS, Admit, BacktestDoors
 from vettance.backtests.backtest_job import BACKTEST_PREFIX
 from vettance.backtests.run_backtests import BACKTEST_PROCESS, BacktestRunner
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.load_ruleset import load_active
 from vettance.ids import IdSource
-from vettance.quality.count_rules import RuleCounter
 from vettance.quality.quality_parts import assemble_quality
 from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.schema import Schema
@@ -35,21 +32,20 @@ class RuleMeasures:
         store: Store,
         acts: Store,
         ids: IdSource,
-        evaluator: Evaluator,
-        monitor: Monitor,
         cache: RuleCache,
         schema: Schema,
         admit: Admit,
     ) -> None:
         reader = ConditionReader(schema)
         self.quality = (
-            assemble_quality(store, cache, reader, evaluator.tenants),
-            assemble_aml_quality(store, aml_schema(settings.jurisdictions), lambda: tuple(monitor.rules)),
+            assemble_quality(store, cache, reader),
+            assemble_aml_quality(store, aml_schema(settings.jurisdictions)),
         )
         self._backtests = tuple(
             BacktestDoors(acts, ids, admit, kind) for kind in (FRAUD_BACKTESTS, AML_BACKTESTS)
         )
-        self._runner = BacktestRunner(store, settings.data, _JOB_PROCESSES)
+        #: Does jobs that measure rules, in processes of their own.
+        self.runner = BacktestRunner(store, settings.data, _JOB_PROCESSES)
         self._suggestions = SuggestionDoors(
             acts, ids, lambda tenant: load_active(store, cache, tenant), reader
         )
@@ -59,8 +55,3 @@ class RuleMeasures:
         quality = [route for one in self.quality for route in one.doors.routes()]
         backtests = [route for one in self._backtests for route in one.routes()]
         return (*quality, *backtests, *self._suggestions.routes())
-
-    @property
-    def duties(self) -> tuple[RuleCounter | BacktestRunner, ...]:
-        """What one process of a deployment does for ever."""
-        return (*(one.counter for one in self.quality), self._runner)

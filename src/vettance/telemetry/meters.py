@@ -22,7 +22,7 @@ from vettance.telemetry.meter_table import (
 from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, WORDS, SharedBoard, attach
 
 #: What a process is; the number of its name is in the slot.
-ROLES: Final = ("web", "webhooks", "worker")
+ROLES: Final = ("web", "webhooks", "worker", "indexer")
 #: The processes that search for one process have no slot; their ids are in its own.
 SEARCH: Final = "search"
 

@@ -14,6 +14,8 @@ from typing import Final
 
 #: Processes of one server that count: more than there will be on any machine.
 SLOTS: Final = 64
+#: The slot of the indexer, of which a server has one at most.
+INDEXER_SLOT: Final = SLOTS - 1
 #: 64-bit words of a slot: one page of 8 KiB. `meters.py` says what is where.
 WORDS: Final = 1024
 #: Processes that may search for one process; with more processors, several processes answer.
@@ -72,6 +74,6 @@ def attach(environ: Mapping[str, str] = os.environ) -> tuple[SharedBoard, int]:
     return SharedBoard.shared(), 0
 
 
-def companion_slot(slot: int) -> int:
-    """Return the slot of the companion process of a web process (see `webhooks.supervise`)."""
+def deliverer_slot(slot: int) -> int:
+    """Return the slot of the process that delivers for a web process."""
     return slot + SLOTS // 2

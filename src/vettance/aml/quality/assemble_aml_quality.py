@@ -1,7 +1,5 @@
 """Puts the parts of the quality of AML rules together."""
 
-from collections.abc import Callable, Iterable
-
 from vettance.aml.quality.answers import AML_QUALITY
 from vettance.aml.quality.count_alerts import WatchLogs
 from vettance.aml.sql import RULE_SETS
@@ -13,8 +11,8 @@ from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Schema
 
 
-def assemble_aml_quality(store: Store, schema: Schema, tenants: Callable[[], Iterable[str]]) -> QualityParts:
-    """Return what counts AML rules, what answers from the counts, and the endpoint."""
+def assemble_aml_quality(store: Store, schema: Schema) -> QualityParts:
+    """Return what answers from the counts of AML rules, and the endpoint."""
     cache = RuleCache(lambda document: compile_document(document, schema))
     rules = QualityRules(RULE_SETS, cache, ConditionReader(schema))
-    return quality_parts(store, WatchLogs(store, cache), rules, tenants, AML_QUALITY)
+    return quality_parts(store, WatchLogs(store, cache), rules, AML_QUALITY)

@@ -38,7 +38,7 @@ async def _answer(store: Store, tenant_id: str, from_ms: int | None, to_ms: int 
     from vettance.aml.quality.answers import aml_quality_answer
     from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
 
-    parts = assemble_aml_quality(store, aml_schema(), lambda: (tenant_id,))
+    parts = assemble_aml_quality(store, aml_schema())
     return aml_quality_answer(await caught_up(parts, tenant_id, from_ms, to_ms))
 
 
