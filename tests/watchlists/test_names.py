@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.watchlists.name_alignment import align
-from vettance.watchlists.name_analysis import WORDS_MAX, Grammar, compact, otherwise, parse_name
+from vettance.watchlists.name_analysis import WORDS_MAX, Grammar, compact, parse_name
 from vettance.watchlists.name_token import TokenKind, make_word, word_similarity
+from vettance.watchlists.stated_names import otherwise
 from vettance.watchlists.transliteration import WritingSystem, romanise
 
 
@@ -191,6 +192,20 @@ def test_a_ships_number_is_the_same_however_it_is_written(one: str, other: str) 
     ],
 )
 def test_a_text_that_gives_two_names_is_read_as_both(text: str, names: tuple[str, ...]) -> None:
+    assert otherwise(text) == (text, *names)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("P U T I N", ("PUTIN", "P. UTIN")),
+        ("V. P-U-T-I-N", ("V. PUTIN", "V. P. UTIN")),
+        ("V P U T I N", ("VPUTIN", "V. PUTIN")),
+        ("J R R Tolkien", ()),
+        ("J. R. R. T. Smith", ()),
+    ],
+)
+def test_letters_that_are_apart_are_a_word_from_four_on(text: str, names: tuple[str, ...]) -> None:
     assert otherwise(text) == (text, *names)
 
 

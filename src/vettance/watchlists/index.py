@@ -40,9 +40,10 @@ from vettance.watchlists.match import (
     match_names,
 )
 from vettance.watchlists.name_alignment import SIMILARITY_MIN, align
-from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, otherwise, parse_name
+from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, parse_name
 from vettance.watchlists.name_readings import name_readings, towards
 from vettance.watchlists.name_token import NameToken, TokenKind, compare_words, make_word
+from vettance.watchlists.stated_names import otherwise
 from vettance.watchlists.word_weights import WEIGHTS
 
 _Array = Any

@@ -19,11 +19,12 @@ from vettance.watchlists.compare import (
 from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, ListedName, NameQuality
 from vettance.watchlists.match_explanation import describe_names
 from vettance.watchlists.name_alignment import Alignment, Rarity, align, no_rarity
-from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, otherwise, parse_name
+from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, parse_name
 from vettance.watchlists.name_readings import name_readings, towards
+from vettance.watchlists.stated_names import otherwise
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-12"
+ALGORITHM = "vettance-match-13"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

@@ -104,28 +104,6 @@ def _without_acronym(text: str) -> str:
     return f"{head} {tail}" if (tail.casefold(),) in FORMS else text
 
 
-#: Words between two names of one and the same, in the usage of registers, banks and ships' papers.
-_OTHERWISE = re.compile(
-    r"[\s,;]*(?:\bt/a\b|\b[dfakn][/.]?[bk][/.]?a\b\.?|\btrading (?:as|under)\b|\bdoing business as\b"
-    r"|\b(?:also|formerly|previously|now) known as\b|\bknown as\b|\balias\b"
-    r"|[(\[]\s*(?:formerly|previously|ex|ex-name|former name|fka|aka|now)\b[\s:.-]*)[\s:]*",
-    re.IGNORECASE,
-)
-_MARKS = re.compile(r"[/(\[]|known|a\b|trading|business|alias", re.IGNORECASE)
-
-
-def otherwise(text: str) -> tuple[str, ...]:
-    """Return a text and the names that it gives where it gives several: "Sea Lark (ex Grey Heron)"."""
-    if not _MARKS.search(text):
-        return (text,)
-    parts = [part.strip(" ()[],;") for part in _OTHERWISE.split(text)]
-    parts = [part for part in parts if sum(letter.isalpha() for letter in part) >= _NAMED_MIN]
-    return (text, *parts[:_OTHERWISE_MAX]) if len(parts) > 1 else (text,)
-
-
-_NAMED_MIN, _OTHERWISE_MAX = 3, 4
-
-
 class _NamePart(NamedTuple):
     text: str
     script: WritingSystem

@@ -1,4 +1,5 @@
-"""Other readings of a name in its own script: Han in Korean and Cantonese, organisations by what they mean.
+"""Other readings of a name in its own script: Han in Korean and Cantonese, organisations by what they mean,
+and names of other languages in Hangul and Katakana.
 
 One text stands for several names in Latin letters: 金正恩 is listed as Kim Jong Un and not by its Mandarin,
 林鄭月娥 as Lam Cheng Yuet-ngor, and لشكر الإسلام as Lashkar-e-Islam or as Army of Islam.
@@ -11,6 +12,7 @@ from vettance.watchlists.arabic_meanings import detached, translate_arabic
 from vettance.watchlists.cyrillic_meanings import translate_cyrillic
 from vettance.watchlists.east_asian_meanings import read_han, translate_han, translate_hangul
 from vettance.watchlists.entity import clean
+from vettance.watchlists.loaned_names import read_loaned
 from vettance.watchlists.name_analysis import Grammar
 
 #: The words of a name, each with all that it may mean, the likeliest first.
@@ -29,7 +31,7 @@ def script_readings(text: str, grammar: Grammar) -> tuple[str | Reading, ...]:
     """Return the other readings of a name, none for most names."""
     if grammar is Grammar.PERSON:
         unmuted = (clean(text.replace(_MUTE, "ا")),) if _MUTE in text else ()
-        return (*unmuted, *read_han(clean(text)))
+        return (*unmuted, *read_han(clean(text)), *read_loaned(clean(text)))
     if grammar is not Grammar.ORGANIZATION:
         return ()
     text = clean(text)
