@@ -1,6 +1,6 @@
 """Names of other languages in Hangul and Katakana: 푸틴 and プーチン are Putin, 라브로프 is Lavrov.
 
-Both write a foreign name by its sound, in syllables: a vowel stands between consonants that have none, l and
+Both write a foreign name by its sound, in syllables: a vowel divides consonants that have none, l and
 r are one sound, and Katakana has no ti, di or si of its own. A reading leaves those vowels out and says each
 of these sounds in one of its ways (National Institute of Korean Language, rules for loan words of 1986;
 Cabinet of Japan, notice 2 of 1991 on the writing of loan words).
@@ -14,7 +14,7 @@ from anyascii import anyascii
 _WORDS = re.compile(r"[^\W\d_]+(?:ー+[^\W\d_]*)*")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]+")
 _KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]+")
-#: Consonants and vowels as Korean writes foreign names with them; ㅡ stands between consonants alone.
+#: Consonants and vowels as Korean writes foreign names with them; ㅡ only divides consonants.
 _INITIALS = "g kk n d tt r m b pp s ss - j jj ch k t p h".replace("-", "").split(" ")
 _VOWELS = "a e ya ye o e yo ye o wa we we yo u wo we wi yu - wi i".replace("-", "'").split(" ")
 _FINALS = "- k k k n n n t l k m l l l p l m p p t t ng t t k t p t".replace("-", "").split(" ")
@@ -57,7 +57,7 @@ def _hangul(word: str) -> str:
 _SMALL_VOWELS = dict(zip("ァィゥェォ", "aiueo", strict=True))
 _SMALL_GLIDES = dict(zip("ャュョ", ("ya", "yu", "yo"), strict=True))
 _DOUBLED, _LONG = "ッ", "ー"
-#: What stands behind a consonant that has no vowel; one that is long or doubles what follows is said.
+#: The vowel of a consonant that has none; one that is long or doubles what follows is said.
 _BETWEEN = re.compile(
     r"(?<=[bcdfghjkmpstvz])u(?![aeiou:n'])|(?<=[a-z:]r)u(?![aeiou:n'])|(?<=[a-z:][td])o(?![aeiou:n'])"
 )
@@ -65,7 +65,7 @@ _VLA = re.compile(r"^u(?=r[aeiou])")
 
 
 def _katakana(word: str) -> str:
-    """Return the sound of a word, without the vowels that stand between consonants alone."""
+    """Return the sound of a word, without the vowels that only divide consonants."""
     said = ""
     for letter in word:
         if letter in _SMALL_VOWELS:
