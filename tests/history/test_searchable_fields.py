@@ -39,7 +39,7 @@ def test_a_country_is_found_in_any_letter_case_and_an_older_one_as_it_was_sent(
     async def scene() -> None:
         for number, country in enumerate(("DE", "de")):
             await either.write(tenant, Made(country=country), START_MS + number)[1]
-        assert await Compactor(either.store, {}, chunk=2).compact(tenant, compacted) == compacted
+        assert await Compactor(either.store, chunk=2).compact(tenant, compacted) == compacted
         wanted = criteria(country=asked)
         found = await either.finder.find(tenant, wanted, Order.EVALUATED, 0, 9, descending=True)
         assert found.total == total
