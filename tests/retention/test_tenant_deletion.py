@@ -160,7 +160,7 @@ def check(engine: str, path: Path, url: str | None) -> None:
 
     known = run_beside(make)
     tables = fill(rows, engine)
-    assert {name for name, _ in known} == {
+    assert {name for name, *_ in known} == {
         name for name, columns in tables.items() if "tenant" in dict(columns)
     }, "every table with a tenant needs a primary key"
     before = contents(rows, tables, OTHER)

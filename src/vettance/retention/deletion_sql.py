@@ -1,7 +1,7 @@
 """What is removed from the store with a tenant."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import EVERYBODY, Row, Statement, everyone, in_list, scoped
 from vettance.db.tables import (
@@ -9,6 +9,7 @@ from vettance.db.tables import (
     CATALOG,
     DECISION,
     DELIVERY,
+    EVENT,
     FAILING_WORK,
     INTEREST,
     SUBSCRIPTION,
@@ -16,28 +17,38 @@ from vettance.db.tables import (
     TERM,
     table_of,
 )
-from vettance.retention.sql import STEP
+from vettance.retention.sql import LOOKED_AT, STEP
 
 
 class TenantTable(NamedTuple):
-    """A table with rows of tenants, and the columns of its primary key."""
+    """A table with rows of tenants, its primary key, and whether an index leads to those of one."""
 
     name: str
     keys: tuple[str, ...]
+    is_led: bool
 
 
 def select_tables_of_tenants() -> Statement:
-    """(table, column of its primary key) of every table with a column `tenant`, as the schema has it."""
+    """(table, column of its primary key, whether an index leads to the rows of a tenant) of every such table.
+
+    As the schema has it: each table with a column `tenant`.
+    """
     return everyone(
         CATALOG,
-        "SELECT tables.name, columns.name FROM sqlite_master AS tables "
+        "SELECT tables.name, columns.name, EXISTS (SELECT 1 FROM pragma_index_list(tables.name) AS led "
+        "JOIN pragma_index_info(led.name) AS part ON part.seqno = 0 AND part.name = 'tenant' "
+        "WHERE led.partial = 0) FROM sqlite_master AS tables "
         "JOIN pragma_table_info(tables.name) AS columns ON columns.pk > 0 WHERE tables.type = 'table' "
         "AND EXISTS (SELECT 1 FROM pragma_table_info(tables.name) AS one WHERE one.name = 'tenant') "
         "ORDER BY tables.name, columns.pk",
     )._replace(
         postgres=everyone(
             CATALOG,
-            "SELECT pg_class.relname::text, pg_attribute.attname::text FROM pg_class "
+            "SELECT pg_class.relname::text, pg_attribute.attname::text, "
+            "EXISTS (SELECT 1 FROM pg_index AS led JOIN pg_attribute AS first "
+            "ON first.attrelid = led.indrelid AND first.attnum = led.indkey[0] "
+            "WHERE led.indrelid = pg_class.oid AND led.indpred IS NULL AND first.attname = 'tenant') "
+            "FROM pg_class "
             "JOIN pg_index ON pg_index.indrelid = pg_class.oid AND pg_index.indisprimary "
             "CROSS JOIN LATERAL unnest(pg_index.indkey::int2[]) WITH ORDINALITY AS part (number, place) "
             "JOIN pg_attribute ON pg_attribute.attrelid = pg_class.oid AND pg_attribute.attnum = part.number "
@@ -52,6 +63,25 @@ def select_tables_of_tenants() -> Statement:
 def count_of_tenant(tenant: str, table: str) -> Statement:
     """How many rows of a table are a tenant's."""
     return scoped(table_of(table), tenant, f"SELECT COUNT(*) FROM {table} WHERE tenant = ?")
+
+
+def select_next_rows(table: TenantTable, after: Sequence[Any]) -> Statement:
+    """(whose, keys) of the next rows of a table behind the keys `after`, whosesoever they are."""
+    keys = ", ".join(table.keys)
+    behind = f"WHERE ({keys}) > ({', '.join('?' * len(after))}) " if after else ""
+    return everyone(
+        table_of(table.name),
+        f"SELECT tenant, {keys} FROM {table.name} {behind}ORDER BY {keys} LIMIT {LOOKED_AT}",
+        after,
+    )
+
+
+def remove_keys(tenant: str, table: TenantTable, keys: Sequence[Any]) -> Statement:
+    """Remove a row of a tenant by its keys."""
+    is_it = " AND ".join(f"{key} = ?" for key in table.keys)
+    return scoped(
+        table_of(table.name), tenant, f"DELETE FROM {table.name} WHERE tenant = ? AND {is_it}", keys
+    )
 
 
 def remove_of_tenant(tenant: str, table: TenantTable, limit: int) -> Statement:
@@ -75,7 +105,8 @@ def select_log_of(tenant: str, limit: int) -> Statement:
 
 def remove_deliveries_of(tenant: str) -> list[Statement]:
     """Remove some deliveries of a tenant with their attempts; the last statement tells how many."""
-    some = f"SELECT seq FROM delivery WHERE tenant = ? ORDER BY seq LIMIT {STEP}"
+    # In the order of an index that begins with the tenant.
+    some = f"SELECT seq FROM delivery WHERE tenant = ? ORDER BY subscription, seq LIMIT {STEP}"
     return [
         scoped(ATTEMPT.reading(DELIVERY), tenant, f"DELETE FROM attempt WHERE delivery IN ({some})"),
         scoped(DELIVERY, tenant, f"DELETE FROM delivery WHERE tenant = ? AND seq IN ({some})", (tenant,)),
@@ -113,7 +144,15 @@ def empty_newest(tenant: str, table: str, columns: Sequence[Row]) -> list[Statem
     """
     texts = "".join(f", {name} = {chr(39) * 2 if needed else 'NULL'}" for name, needed in columns)
     newest = f"(SELECT MAX(seq) FROM {table})"
-    statements = [everyone(table_of(table), f"DELETE FROM {table} WHERE tenant = '' AND seq < {newest}")]
+    # Without the sign before it, the place would lead through every row before the newest.
+    earlier = f"tenant = '' AND +seq < {newest}"
+    if table == "event":
+        # No index leads to the rows of a tenant; the decision is left behind under the same id.
+        left = "SELECT id FROM decision WHERE tenant = '' AND +seq < (SELECT MAX(seq) FROM decision)"
+        removal = everyone(EVENT.reading(DECISION), f"DELETE FROM event WHERE {earlier} AND id IN ({left})")
+    else:
+        removal = everyone(table_of(table), f"DELETE FROM {table} WHERE {earlier}")
+    statements = [removal]
     if table == "delivery":
         mine = f"SELECT seq FROM delivery WHERE tenant = ? AND seq = {newest}"
         statements.append(

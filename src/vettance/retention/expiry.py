@@ -6,6 +6,7 @@ import numpy as np
 
 from vettance.db.engine import Lost, Store
 from vettance.decisions.searchable_fields import COLUMNS, REASONS
+from vettance.decisions.sql import DAY_S, MINUTE_S
 from vettance.fairness.isolation import Isolation, WorkFailure
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
@@ -38,6 +39,9 @@ class Retainer:
             removed[one.name] = 0
             with self._isolation.of(one.name):
                 removed[one.name] = await self._rows(one, dry_run=dry_run)
+        removed[sql.STATISTICS] = 0
+        with self._isolation.of(sql.STATISTICS):
+            removed[sql.STATISTICS] = await self._statistics(dry_run=dry_run)
         return removed
 
     @property
@@ -46,15 +50,44 @@ class Retainer:
         return self._isolation.failing
 
     async def _rows(self, one: sql.DataClass, *, dry_run: bool) -> int:
-        before = self._policy.before_ms(one.name, self._now_ms())
-        if before is None:
+        before_ms = self._policy.before_ms(one.name, self._now_ms())
+        if before_ms is None:
             return 0
-        before = before // 1000 if one.seconds else before
         if dry_run:
-            return int((await self._store.read(sql.count_old(one, before)))[0][0])
+            return int((await self._store.read(sql.count_old(one, before_ms)))[0][0])
+        if one.made is not None:
+            return await self._looked_for(one, before_ms)
         total = 0
-        while count := (await self._store.write(*sql.remove_old(one, before)))[-1]:
+        while count := (await self._store.write(sql.remove_indexed(one, before_ms)))[0]:
             total += count
+        return total
+
+    async def _looked_for(self, one: sql.DataClass, before_ms: int) -> int:
+        """Go through the rows made before a moment; the writer only removes what was found."""
+        total, after, is_over = 0, 0, False
+        while not is_over and (rows := await self._store.read(sql.select_looked_at(one, after, before_ms))):
+            after = rows[-1][0]
+            is_over = not any(is_before for _, _, is_before in rows)
+            old = [seq for seq, is_old, _ in rows if is_old]
+            for start in range(0, len(old), sql.STEP):
+                found = old[start : start + sql.STEP]
+                total += (await self._store.write(*sql.remove_found(one, found, before_ms)))[-1]
+        return total
+
+    async def _statistics(self, *, dry_run: bool) -> int:
+        before_ms = self._policy.before_ms(sql.STATISTICS, self._now_ms())
+        if before_ms is None:
+            return 0
+        total = 0
+        for row in await self._store.read(select_tenants()):
+            if dry_run:
+                counted = await self._store.read(sql.count_old_statistics(row[0], before_ms // 1000))
+                total += counted[0][0]
+                continue
+            for width_s in (MINUTE_S, DAY_S):
+                removal = sql.remove_old_statistics(row[0], width_s, before_ms // 1000)
+                while count := (await self._store.write(removal))[0]:
+                    total += count
         return total
 
     async def _events(self, *, dry_run: bool) -> int:

@@ -14,6 +14,7 @@ from vettance.db.tables import (
     FEEDBACK,
     LABEL,
     REVIEW,
+    ROLLUP,
     TERM,
     TERM_EPOCH,
     table_of,
@@ -27,38 +28,36 @@ STEP: Final = 500
 
 
 class DataClass(NamedTuple):
-    """One class of data: how its old rows are found, and how a step removes some of them.
+    """One class of data, and which of its rows are older than a moment (Unix milliseconds): `old`.
 
-    `old` counts the rows older than a moment (Unix milliseconds, or seconds where `seconds` says so).
+    Where no index leads to old rows, they are looked for in the order of `seq`; `made` is the column that
+    grows with it, at or after whose moment nothing is old.
     """
 
     name: str
     table: str
     old: str
-    seconds: bool = False
+    made: str | None = None
 
 
 #: Classes that are removed row by row; events and their decisions go by places in the log.
 CLASSES: Final = (
     DataClass("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
-    DataClass("stream_messages", "stream_message", "accepted_at_ms < ?"),
+    DataClass("stream_messages", "stream_message", "accepted_at_ms < ?", "accepted_at_ms"),
     # The newest stays: the embedded store would give its number again, which deliverers have read past.
     DataClass(
         "deliveries",
         "delivery",
         "state <> 'pending' AND settled_at_ms < ? AND seq < (SELECT MAX(seq) FROM delivery)",
+        "created_at_ms",
     ),
     # What alerted belongs to its case, which the law has kept.
-    DataClass("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?"),
-    DataClass("statistics", "rollup", "start_s < ?", seconds=True),
+    DataClass("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?", "created_at_ms"),
 )
-_KEYS: Final = {
-    "job": "seq",
-    "stream_message": "seq",
-    "delivery": "seq",
-    "aml_screening": "seq",
-    "rollup": "tenant, width_s, start_s, code",
-}
+#: Counts, which go by tenants.
+STATISTICS: Final = "statistics"
+#: Rows looked at in one read, of which the old ones are removed.
+LOOKED_AT: Final = 2_000
 
 
 def count_old(one: DataClass, before: int) -> Statement:
@@ -66,16 +65,44 @@ def count_old(one: DataClass, before: int) -> Statement:
     return everyone(table_of(one.table), f"SELECT COUNT(*) FROM {one.table} WHERE {one.old}", (before,))
 
 
-def remove_old(one: DataClass, before: int) -> list[Statement]:
-    """Remove some rows of a class that are too old; the last statement tells how many."""
-    keys = _KEYS[one.table]
+def remove_indexed(one: DataClass, before: int) -> Statement:
+    """Remove some rows of a class that an index leads to; tells how many."""
+    some = f"SELECT seq FROM {one.table} WHERE {one.old} LIMIT {STEP}"
+    return everyone(table_of(one.table), f"DELETE FROM {one.table} WHERE seq IN ({some})", (before,))
+
+
+def select_looked_at(one: DataClass, after: int, before: int) -> Statement:
+    """(seq, whether it is old, whether later ones may be) of the next rows of a class behind a place."""
+    return everyone(
+        table_of(one.table),
+        f"SELECT seq, {one.old}, {one.made} < ? FROM {one.table} WHERE seq > ? "
+        f"ORDER BY seq LIMIT {LOOKED_AT}",
+        (before, before, after),
+    )
+
+
+def remove_found(one: DataClass, seqs: Sequence[int], before: int) -> list[Statement]:
+    """Remove those of some rows that are still old; the last statement tells how many."""
+    places, args = in_list(seqs)
+    found = f"seq IN ({places}) AND {one.old}"
     if one.table == "delivery":
-        # All statements must mean the same rows, and only an order makes sure of that.
-        return remove_deliveries(
-            f"SELECT seq FROM delivery WHERE {one.old} ORDER BY seq LIMIT {STEP}", (before,)
-        )
-    some = f"SELECT {keys} FROM {one.table} WHERE {one.old} LIMIT {STEP}"
-    return [everyone(table_of(one.table), f"DELETE FROM {one.table} WHERE ({keys}) IN ({some})", (before,))]
+        return remove_deliveries(f"SELECT seq FROM delivery WHERE {found}", (*args, before))
+    return [everyone(table_of(one.table), f"DELETE FROM {one.table} WHERE {found}", (*args, before))]
+
+
+def count_old_statistics(tenant: str, before_s: int) -> Statement:
+    """How many counts of a tenant are too old."""
+    return scoped(ROLLUP, tenant, "SELECT COUNT(*) FROM rollup WHERE tenant = ? AND start_s < ?", (before_s,))
+
+
+def remove_old_statistics(tenant: str, width_s: int, before_s: int) -> Statement:
+    """Remove some counts of a tenant over spans of one width that are too old; tells how many."""
+    keys = "tenant, width_s, start_s, code"
+    some = (
+        f"SELECT {keys} FROM rollup WHERE tenant = ? AND width_s = ? AND start_s < ? "
+        f"ORDER BY start_s, code LIMIT {STEP}"
+    )
+    return scoped(ROLLUP, tenant, f"DELETE FROM rollup WHERE ({keys}) IN ({some})", (width_s, before_s))
 
 
 def select_newest() -> Statement:

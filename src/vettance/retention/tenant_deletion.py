@@ -1,11 +1,11 @@
 """Removes a tenant with everything that is stored of it, in small commits while servers run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from itertools import groupby
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from itertools import chain, groupby
 from typing import Final
 
-from vettance.db.engine import EVERYBODY, Store
+from vettance.db.engine import EVERYBODY, Row, Statement, Store
 from vettance.history.segment import SEARCHED_BITS
 from vettance.history.sql import select_last_compacted
 from vettance.retention import deletion_sql, sql
@@ -70,13 +70,9 @@ class TenantDeleter:
                 await self._rows(tenant, table)
         if self._clear is not None:
             await self._clear()
-        last = [tables[name] for name in _LAST]
-        for table in last:
-            # All but a few, so that the commit with the tenant itself is a small one.
-            while (await self._store.read(deletion_sql.count_of_tenant(tenant, table.name)))[0][0] > sql.STEP:
-                await self._step(tenant, table, sql.STEP)
+        last = [await self._all_but_few(tenant, tables[name]) for name in _LAST]
         await self._store.write(
-            *(deletion_sql.remove_of_tenant(tenant, table, sql.STEP) for table in last),
+            *chain.from_iterable(last),
             deletion_sql.remove_failing_of(tenant),
             deletion_sql.remove_tenant(tenant),
             # Without its name: everything of the tenant has gone.
@@ -101,8 +97,8 @@ class TenantDeleter:
     async def _tables(self) -> list[deletion_sql.TenantTable]:
         rows = await self._store.read(deletion_sql.select_tables_of_tenants())
         return [
-            deletion_sql.TenantTable(name, tuple(key for _, key in found))
-            for name, found in groupby(rows, lambda row: row[0])
+            deletion_sql.TenantTable(name, tuple(row[1] for row in found), bool(is_led))
+            for (name, is_led), found in groupby(rows, lambda row: (row[0], row[2]))
         ]
 
     async def _step(self, tenant: str, table: deletion_sql.TenantTable, limit: int) -> int:
@@ -111,8 +107,40 @@ class TenantDeleter:
         return count
 
     async def _rows(self, tenant: str, table: deletion_sql.TenantTable, limit: int = sql.STEP) -> None:
+        if not table.is_led:
+            await self._looked_for(tenant, table)
+            return
         while await self._step(tenant, table, limit):
             pass
+
+    async def _looked_for(self, tenant: str, table: deletion_sql.TenantTable) -> None:
+        """Go through a table without an index of tenants; the writer only removes what was found."""
+        async for found in self._found(tenant, table):
+            for start in range(0, len(found), sql.STEP):
+                await self._remove_found(tenant, table, found[start : start + sql.STEP])
+
+    async def _found(self, tenant: str, table: deletion_sql.TenantTable) -> AsyncIterator[list[Row]]:
+        """Yield the keys of the rows of a tenant, those of a piece of the table at a time."""
+        after: Row = ()
+        while rows := await self._store.read(deletion_sql.select_next_rows(table, after)):
+            after = rows[-1][1:]
+            yield [row[1:] for row in rows if row[0] == tenant]
+
+    async def _remove_found(self, tenant: str, table: deletion_sql.TenantTable, found: Sequence[Row]) -> None:
+        removals = (deletion_sql.remove_keys(tenant, table, keys) for keys in found)
+        self._note(table.name, sum(await self._store.write(*removals)))
+
+    async def _all_but_few(self, tenant: str, table: deletion_sql.TenantTable) -> list[Statement]:
+        """Remove all but a few rows; returns what removes those, for the commit with the tenant."""
+        if table.is_led:
+            while (await self._store.read(deletion_sql.count_of_tenant(tenant, table.name)))[0][0] > sql.STEP:
+                await self._step(tenant, table, sql.STEP)
+            return [deletion_sql.remove_of_tenant(tenant, table, sql.STEP)]
+        found = [keys async for some in self._found(tenant, table) for keys in some]
+        while len(found) > sql.STEP:
+            await self._remove_found(tenant, table, found[-sql.STEP :])
+            del found[-sql.STEP :]
+        return [deletion_sql.remove_keys(tenant, table, keys) for keys in found]
 
     async def _newest(self, tenant: str, table: str) -> None:
         if table in deletion_sql.PLACED and (
