@@ -72,9 +72,9 @@ def test_no_rule_blocks_by_itself() -> None:
 
 def test_what_the_pack_wants_remembered_is_bounded() -> None:
     plan = compiled().plan
-    assert len(plan.keys) <= 15
-    assert len(plan.series) <= 57
-    assert len(plan.aggregates) <= 76
+    assert len(plan.keys) <= 17
+    assert len(plan.series) <= 61
+    assert len(plan.aggregates) <= 82
 
 
 def test_a_full_payment_is_recorded_in_few_series() -> None:
