@@ -26,6 +26,26 @@ def test_statistics_and_doctor_tell_of_misspelt_members(own_service: Service) ->
     assert any("customer.id (did you mean customer.externalId?)" in one for one in told), told
 
 
+def test_the_doctor_tells_of_amounts_of_aml_that_cannot_be_read(own_service: Service) -> None:
+    own_service.cli("tenant", "set", own_service.tenant_id, "--aml", "on")
+    for number in range(30):
+        body = {
+            "eventName": "transfer.sent",
+            "externalEventId": f"t-{number}",
+            "eventCategory": "TRANSACTION",
+            "customer": {"externalId": f"c-{number}"},
+            "metadata": {"transferAmount": "9.500,00" if number % 2 else "9500.00", "conterpartyId": "x-9"},
+        }
+        own_service.wait_for(
+            lambda body=body: own_service.post("/api/v1/aml/events", body).status in {200, 201}
+        )
+    done = run_cli(own_service.data, "doctor", "--json", ok=False, env=own_service.env)
+    told = [one["found"] for one in json.loads(done.stdout)["findings"] if one["check"] == "AML events"]
+    assert any("of the newest 30 events amounts cannot be read: amount (in 15)" in one for one in told), told
+    assert any("100% without a currency, 100% without a counterparty" in one for one in told), told
+    assert any("metadata.conterpartyId (did you mean metadata.counterpartyId?)" in one for one in told), told
+
+
 def test_a_tenant_without_events_has_statistics_as_well(own_service: Service) -> None:
     newest = own_service.get("/api/v1/events/stats").json["newest"]
     assert newest == {"events": 0, "without": {}, "unknownMembers": []}

@@ -34,6 +34,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     readable_rows.check_rules,
     readable_rows.check_events,
     event_quality.check_sent,
+    event_quality.check_sent_aml,
     machine_checks.check_addresses,
     machine_checks.check_server,
     machine_checks.check_port,

@@ -1,8 +1,10 @@
-"""What the doctor looks at in the newest events: parts that are missing, and members that nothing reads."""
+"""What the doctor looks at in the newest events: missing parts, amounts and members that nothing reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from vettance.aml import event_coverage
+from vettance.aml.coverage_sql import select_newest_sent as select_newest_aml
 from vettance.commands import counted_word
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, NewestEvent, cover
 from vettance.decisions.sql import select_newest_sent
@@ -36,6 +38,57 @@ def check_sent(patient: DoctorContext) -> Iterator[DoctorFinding]:
         yield ok("events", f"looked at the newest {NEWEST} of {counted_word(looked, 'tenant')}")
 
 
+def check_sent_aml(patient: DoctorContext) -> Iterator[DoctorFinding]:
+    """The same of AML events, and at amounts that were sent as no number can be read."""
+    rows = ask(patient, select_tenants()) or ()
+    looked = 0
+    for tenant, name, *_ in rows[:_TENANTS_MAX]:
+        asked = select_newest_aml(tenant, event_coverage.NEWEST, event_coverage.BODY_BYTES_MAX)
+        covered = event_coverage.cover(row[0] for row in ask(patient, asked) or ())
+        if covered.events < _EVENTS_MIN:
+            continue
+        looked += 1
+        for told, mend in _aml_messages(covered):
+            yield warning("AML events", f"{name} ({tenant}): {told}", mend)
+    if looked:
+        yield ok(
+            "AML events", f"looked at the newest {event_coverage.NEWEST} of {counted_word(looked, 'tenant')}"
+        )
+
+
+def _aml_messages(covered: event_coverage.AmlCoverage) -> Iterator[tuple[str, str]]:
+    unreadable = [f"{name} (in {count})" for name, count in covered.unreadable.most_common(_SHOWN_MAX)]
+    if unreadable:
+        yield (
+            f"of the newest {covered.events} events amounts cannot be read: {', '.join(unreadable)}",
+            'Send a number or a decimal text such as "9500.00", with the currency in a member of its own.',
+        )
+    lacking = [
+        f"{count / covered.transactions:.0%} without {part}"
+        for part, count in covered.without.items()
+        if count > _WITHOUT_MAX * covered.transactions
+    ]
+    if lacking:
+        yield (
+            f"of the newest {covered.transactions} transactions {', '.join(lacking)}",
+            "Send them where you have them; rules that look at what is missing never fire (docs/aml.md).",
+        )
+    yield from _unread(
+        covered.events, [(*one, count) for one, count in covered.unknown.most_common(_SHOWN_MAX)]
+    )
+
+
+def _unread(events: int, members: Sequence[tuple[str, str | None, int]]) -> Iterator[tuple[str, str]]:
+    """Tell of members that nothing reads (name, what was probably meant, events), the most frequent first."""
+    often = [one for one in members if one[2] > _UNKNOWN_MIN * events]
+    if often:
+        said = [f"{name}{f' (did you mean {nearest}?)' if nearest else ''}" for name, nearest, _ in often]
+        yield (
+            f"nothing reads {', '.join(said[:_SHOWN_MAX])} (in {often[0][2]} of the newest {events} events)",
+            "Rename what is misspelt. What your own rules read under `extra` is fine.",
+        )
+
+
 def _coverage_messages(covered: Coverage) -> Iterator[tuple[str, str]]:
     lacking = [
         f"{share:.0%} without {part}" for part, share in covered.without.items() if share > _WITHOUT_MAX
@@ -45,13 +98,6 @@ def _coverage_messages(covered: Coverage) -> Iterator[tuple[str, str]]:
             f"of the newest {covered.events} events {', '.join(lacking)}",
             "Send them where you have them; rules that look at what is missing never fire (docs/rules.md).",
         )
-    often = [one for one in covered.unknown_members if one.events > _UNKNOWN_MIN * covered.events]
-    if often:
-        said = [
-            f"{one.name}{f' (did you mean {one.nearest}?)' if one.nearest is not None else ''}"
-            for one in often[:_SHOWN_MAX]
-        ]
-        yield (
-            f"nothing reads {', '.join(said)} (in {often[0].events} of the newest {covered.events} events)",
-            "Rename what is misspelt. What your own rules read under `extra` is fine.",
-        )
+    yield from _unread(
+        covered.events, [(one.name, one.nearest, one.events) for one in covered.unknown_members]
+    )
