@@ -33,6 +33,18 @@ from vettance.rules.schema import Schema
             'count(event.logged_in, by=ip.prefix if event.logged_in else "", within="90d")',
             "logins of the network within 90 days",
         ),
+        (
+            'count(event.login_failed, by="x" if (event.logged_in or event.login_failed) else "")',
+            "failed logins of all together",
+        ),
+        (
+            'distinct(ip, by=merchant.key if not in_person else "", within="1h", where=event.payment_failed)',
+            "different addresses of the merchant within 1 h, counting failed payments not in person",
+        ),
+        (
+            'count(event.spends, by=merchant.key if (metadata.amount <= 5 and not in_person) else "")',
+            "payments of the merchant, not in person, with amount of at most 5",
+        ),
         ('count(event.logged_in, by="all", within="90d")', "logins of all together within 90 days"),
         (
             'seen(country, by=(customer.key, default(country, "-")), within="30d")',

@@ -50,7 +50,7 @@ _OTHER: Final = "that meet the rule's condition"
 
 def name_in_words(name: str) -> str:
     """Return how a name of the rule language is called in a sentence."""
-    return _WORDS.get(name, name.replace("_", " ").replace(".", " "))
+    return _WORDS.get(name, name.removeprefix("metadata.").replace("_", " ").replace(".", " "))
 
 
 def one_of(several: str) -> str:

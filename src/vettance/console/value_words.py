@@ -93,11 +93,12 @@ def _said(kind: str, args: list[ast.expr], given: Mapping[str | None, ast.expr])
         return None
     first = args[0] if args else None
     condition = given.get("where") if of_values else first
-    whose = [_one_of(part, condition) for part in _parts(by)]
-    if None in whose or (of_values and first is None):
+    whose, among = [_one_of(part) for part in _parts(by)], [_among(part, condition) for part in _parts(by)]
+    if None in among or (of_values and first is None):
         return None
     (event, events), which = _events(condition)
-    if of_values and condition is not None:
+    which = ", ".join(filter(None, (which, *among)))
+    if of_values and (condition is not None or which):
         which = f", counting {events}{' ' if which else ''}{which}"
     one, several = _thing(first) if of_values and first is not None else _EVENT
     return pattern.format(
@@ -106,7 +107,7 @@ def _said(kind: str, args: list[ast.expr], given: Mapping[str | None, ast.expr])
         which=which if of_values or not which else f", {which}",
         one=one,
         several=several,
-        whose=f" of {' and '.join(map(str, whose))}",
+        whose=f" of {' and '.join(whose)}",
         window=window,
     )
 
@@ -115,14 +116,27 @@ def _parts(by: ast.expr) -> list[ast.expr]:
     return by.elts if isinstance(by, ast.Tuple) else [by]
 
 
-def _one_of(node: ast.expr, condition: ast.expr | None) -> str | None:
-    """Return of whom is counted; None where only some of the events that are counted have that."""
+def _one_of(node: ast.expr) -> str:
+    """Return of whom is counted."""
     if isinstance(node, ast.IfExp):
-        # What is empty is not counted, so the condition that is counted by may be said again here.
-        is_empty = isinstance(node.orelse, ast.Constant) and node.orelse.value == ""
-        is_said = condition is not None and ast.unparse(node.test) == ast.unparse(condition)
-        return _one_of(node.body, condition) if is_empty and is_said else None
+        return _one_of(node.body)
     return "all together" if isinstance(node, ast.Constant) else f"the {_thing(node)[0]}"
+
+
+def _among(node: ast.expr, condition: ast.expr | None) -> str | None:
+    """Return which events alone are counted by it, unless `condition` says so already; None without words."""
+    if not isinstance(node, ast.IfExp):
+        return ""
+    if not isinstance(node.orelse, ast.Constant) or node.orelse.value != "":
+        return None  # What is empty is not counted; anything else is.
+    said = "" if condition is None else ast.unparse(condition)
+    match node.test:
+        case ast.BoolOp(ast.Or(), kinds) if said in map(ast.unparse, kinds):
+            return ""
+    if said == ast.unparse(node.test):
+        return ""
+    text = ast.unparse(node.test)
+    return None if text in _EVENTS else condition_in_words(text)
 
 
 def _thing(node: ast.expr) -> tuple[str, str]:
