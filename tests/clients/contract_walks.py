@@ -234,6 +234,7 @@ def walk_features(walk: Walk) -> None:
 
 
 def walk_aml_settings(walk: Walk) -> None:
+    assert walk("get_aml_coverage")["events"] > 0
     before = walk("get_aml_settings")
     other = "LIBERAL" if before["profile"] != "LIBERAL" else "BALANCED"
     changed = walk("replace_aml_setting", body={"profile": other})

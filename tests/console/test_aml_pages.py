@@ -74,6 +74,27 @@ def test_alerts_and_cases_are_listed_with_their_figures(service: Service, bank: 
     assert case_of(bank, "c-risky")["id"] in cases.text
 
 
+def test_the_rules_tell_what_events_leave_out(service: Service) -> None:
+    bank = Caller(service, *service.new_tenant("Terse bank"))
+    service.cli("tenant", "set", bank.id, "--aml", "on", "--json")
+    service.wait_for(lambda: bank.get("/api/v1/aml/alerts").status == 200, seconds=10)
+    editor = person(service, bank.id, "editor")
+    assert "What events leave out" not in editor.get("/console/rules/aml").words
+    body = {
+        "eventName": "transfer.sent",
+        "externalEventId": "terse-1",
+        "customer": {"externalId": "c-1"},
+        "metadata": {"amount": "9.500,00", "conterpartyId": "x-9", "direction": "out"},
+    }
+    assert bank.post("/api/v1/aml/events", body).status == 200
+    shown = editor.get("/console/rules/aml").words
+    assert "amount cannot be read in 1 event." in shown
+    assert "Nothing reads metadata.conterpartyId" in shown
+    assert "Did you mean metadata.counterpartyId?" in shown
+    assert "100 % of the transactions come without a currency." in shown
+    assert "An invoice far from the worth of the goods needs invoice_amount and market_value." in shown
+
+
 def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
     service: Service, bank: Caller
 ) -> None:

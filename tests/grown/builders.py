@@ -71,7 +71,6 @@ _STREAM: Final = "A consumer writes it as `insert_accepted` writes an event, wit
 _COMMAND: Final = "A command asks it, while nobody waits."
 #: What no request or background look of `go_through` reaches, and why. A whole file is named by `*`.
 COLD: Final = {
-    "aml/coverage_sql.py:select_newest_sent": _COMMAND,
     "aml/imports/sql.py:*": _IMPORT,
     "aml/screening/sql.py:count_rescreened": _CHANGED,
     "aml/screening/sql.py:move_subject": _CHANGED,

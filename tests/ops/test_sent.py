@@ -44,6 +44,19 @@ def test_the_doctor_tells_of_amounts_of_aml_that_cannot_be_read(own_service: Ser
     assert any("of the newest 30 events amounts cannot be read: amount (in 15)" in one for one in told), told
     assert any("100% without a currency, 100% without a counterparty" in one for one in told), told
     assert any("metadata.conterpartyId (did you mean metadata.counterpartyId?)" in one for one in told), told
+    assert any("none of the newest 30 events has what these rules need: " in one for one in told), told
+    covered = own_service.get("/api/v1/aml/coverage").json
+    assert (covered["events"], covered["transactions"]) == (30, 30)
+    assert covered["without"] == {"currency": 1, "counterparty": 1, "counterpartyCountry": 1}
+    assert covered["unreadableAmounts"] == [{"name": "amount", "events": 15}]
+    assert {
+        "name": "metadata.conterpartyId",
+        "events": 30,
+        "nearest": "metadata.counterpartyId",
+    } in covered["unknownMembers"]
+    silent = {one["ruleId"]: one["names"] for one in covered["silentRules"]}
+    assert silent["mispriced-trade"] == ["invoice_amount", "market_value"]
+    assert "large-sum" not in silent
 
 
 def test_a_tenant_without_events_has_statistics_as_well(own_service: Service) -> None:

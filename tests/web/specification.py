@@ -65,6 +65,7 @@ ADDITIONS: frozenset[tuple[str, str]] = frozenset(
         ("GET", "/readyz"),
         ("GET", _V1 + "/rules/quality"),
         ("GET", _V1 + "/aml/rules/quality"),
+        ("GET", _V1 + "/aml/coverage"),
         ("POST", _V1 + "/rules/suggestions"),
         ("GET", _V1 + "/rules/suggestions/{suggestionId}"),
         ("DELETE", _V1 + "/rules/suggestions/{suggestionId}"),

@@ -5,6 +5,7 @@ import type {
   AlertPage,
   AmlAlertAnswer,
   AmlBacktestBody,
+  AmlCoverageAnswer,
   AmlEventBody,
   AmlQualityAnswer,
   AmlSettingsAnswer,
@@ -159,6 +160,7 @@ const CREATE_AML_RULE_SNOOZE: Endpoint = { name: "createAmlRuleSnooze", method: 
 const DELETE_AML_RULE_SNOOZE: Endpoint = { name: "deleteAmlRuleSnooze", method: "DELETE", path: "/api/v1/aml/rules/snoozes/{id}", repeat: "always" };
 const GET_RULE_QUALITY: Endpoint = { name: "getRuleQuality", method: "GET", path: "/api/v1/rules/quality", repeat: "always" };
 const GET_AML_RULE_QUALITY: Endpoint = { name: "getAmlRuleQuality", method: "GET", path: "/api/v1/aml/rules/quality", repeat: "always" };
+const GET_AML_COVERAGE: Endpoint = { name: "getAmlCoverage", method: "GET", path: "/api/v1/aml/coverage", repeat: "always" };
 const CREATE_BACKTEST: Endpoint = { name: "createBacktest", method: "POST", path: "/api/v1/backtests", repeat: "with_key" };
 const GET_BACKTEST: Endpoint = { name: "getBacktest", method: "GET", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
 const DELETE_BACKTEST: Endpoint = { name: "deleteBacktest", method: "DELETE", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
@@ -846,6 +848,15 @@ export class Methods extends Caller {
    */
   getAmlRuleQuality(query: { from?: Time | undefined; to?: Time | undefined } = {}, options: Options = {}): Promise<AmlQualityAnswer> {
     return this.call(GET_AML_RULE_QUALITY, [], query, undefined, options);
+  }
+
+  /**
+   * What the newest AML events lack, and which rules that keeps from firing.
+   *
+   * `GET /api/v1/aml/coverage`
+   */
+  getAmlCoverage(options: Options = {}): Promise<AmlCoverageAnswer> {
+    return this.call(GET_AML_COVERAGE, [], undefined, undefined, options);
   }
 
   /**

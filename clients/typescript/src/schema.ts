@@ -934,6 +934,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/aml/coverage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the newest AML events lack, and which rules that keeps from firing */
+        get: operations["get_aml_coverage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/backtests": {
         parameters: {
             query?: never;
@@ -1594,6 +1611,23 @@ export interface components {
          * @enum {unknown}
          */
         AmlCategory: "ACCOUNT" | "APPLICATION" | "CONTRACT" | "COUNTERPARTY" | "CUSTOMER" | "PAYMENT_INSTRUMENT" | "TRANSACTION";
+        /**
+         * AmlCoverageAnswer
+         * @description The newest AML events of a tenant; those of category TRANSACTION, or of none, are transactions.
+         *
+         *         `without` has the share of transactions that lack each part; it is empty where there are none. Rules that
+         *         are off are not among the silent ones.
+         */
+        AmlCoverageAnswer: {
+            events: number;
+            transactions: number;
+            without: {
+                [key: string]: number;
+            };
+            unreadableAmounts: components["schemas"]["UnreadableAmount"][];
+            unknownMembers: components["schemas"]["UnknownMember"][];
+            silentRules: components["schemas"]["SilentRule"][];
+        };
         /**
          * AmlEventBody
          * @description An AML event as products send it; members that are not named here are kept with it.
@@ -3425,6 +3459,15 @@ export interface components {
             signals?: Record<string, unknown> | null;
         };
         /**
+         * SilentRule
+         * @description A rule that none of the newest events can make fire, and the values (`names`) that none of them has.
+         */
+        SilentRule: {
+            ruleId: string;
+            name: string;
+            names: string[];
+        };
+        /**
          * SnoozeAnswer
          * @description A snooze that has an effect.
          */
@@ -3695,6 +3738,14 @@ export interface components {
         UnknownValue: {
             name: string;
             error: string;
+        };
+        /**
+         * UnreadableAmount
+         * @description An amount that was sent as no number can be read, and in how many events.
+         */
+        UnreadableAmount: {
+            name: string;
+            events: number;
         };
         /**
          * VersionAnswer
@@ -4235,6 +4286,7 @@ export type AlertsAnswer = components['schemas']['AlertsAnswer'];
 export type AmlAlertAnswer = components['schemas']['AmlAlertAnswer'];
 export type AmlBacktestBody = components['schemas']['AmlBacktestBody'];
 export type AmlCategory = components['schemas']['AmlCategory'];
+export type AmlCoverageAnswer = components['schemas']['AmlCoverageAnswer'];
 export type AmlEventBody = components['schemas']['AmlEventBody'];
 export type AmlQualityAnswer = components['schemas']['AmlQualityAnswer'];
 export type AmlRuleQualityAnswer = components['schemas']['AmlRuleQualityAnswer'];
@@ -4369,6 +4421,7 @@ export type ShadowQuality = components['schemas']['ShadowQuality'];
 export type ShareAnswer = components['schemas']['ShareAnswer'];
 export type SignalsAnswer = components['schemas']['SignalsAnswer'];
 export type SignalsBody = components['schemas']['SignalsBody'];
+export type SilentRule = components['schemas']['SilentRule'];
 export type SnoozeAnswer = components['schemas']['SnoozeAnswer'];
 export type SnoozeBody = components['schemas']['SnoozeBody'];
 export type SnoozePage = components['schemas']['SnoozePage'];
@@ -4393,6 +4446,7 @@ export type TrendAnswer = components['schemas']['TrendAnswer'];
 export type Tried = components['schemas']['Tried'];
 export type UnknownMember = components['schemas']['UnknownMember'];
 export type UnknownValue = components['schemas']['UnknownValue'];
+export type UnreadableAmount = components['schemas']['UnreadableAmount'];
 export type VersionAnswer = components['schemas']['VersionAnswer'];
 export type VersionPage = components['schemas']['VersionPage'];
 export type VersionState = components['schemas']['VersionState'];
@@ -7385,6 +7439,38 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_aml_coverage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AmlCoverageAnswer"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["LimitReached"];

@@ -1,15 +1,21 @@
 """Coverage of AML events: what the newest ones of a tenant lack, and what of them nothing reads."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.aml_event import AmlEventBody
+from vettance.aml.aml_event import AmlEventBody, read_taken_aml_event
 from vettance.aml.member_spellings import read_members
 from vettance.aml.transfer import known_names
 from vettance.decisions.field_readers import read_amount
+from vettance.errors import Unprocessable
+from vettance.rules.compiler import CompiledRules
+from vettance.rules.language import check
+from vettance.rules.needs import needs
+from vettance.rules.rule import Rule
+from vettance.rules.schema import Schema
 from vettance.wire.payload import JSON
 from vettance.wire.suggestions import unknown_members
 
@@ -19,20 +25,20 @@ NEWEST: Final = 200
 BODY_BYTES_MAX: Final = 64 * 1024
 
 #: Members of transactions, by what they tell; one spelling of one of them is enough.
-_PARTS: Final = (
-    ("an amount", ("amount",)),
-    ("a currency", ("currency",)),
-    ("a counterparty", ("counterpartyId", "counterpartyAccount", "counterpartyName")),
-    ("the country of the counterparty", ("counterpartyCountry",)),
-)
+PARTS: Final = {
+    "amount": ("amount",),
+    "currency": ("currency",),
+    "counterparty": ("counterpartyId", "counterpartyAccount", "counterpartyName"),
+    "counterpartyCountry": ("counterpartyCountry",),
+}
 _AMOUNTS: Final = ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmount", "marketValue")
 
 
 class AmlCoverage(NamedTuple):
     """What was found in some events, as counts of events.
 
-    `without` is of the `transactions` among them; `unreadable` of amounts that were sent as no number can be;
-    `unknown` of members that nothing reads, each with the name that was probably meant.
+    `without` is of the `transactions` among them, by part (`PARTS`); `unreadable` of amounts that were sent
+    as no number can be; `unknown` of members that nothing reads, each with the name that was probably meant.
     """
 
     events: int
@@ -42,14 +48,21 @@ class AmlCoverage(NamedTuple):
     unknown: Counter[tuple[str, str | None]]
 
 
-def cover(newest: Iterable[bytes | None]) -> AmlCoverage:
-    """Look through the bodies of events; what is left out (None) or damaged counts as no event."""
+class NewestAmlEvent(NamedTuple):
+    """A row of `select_newest_sent`: its time (Unix ms) and, unless large, its body."""
+
+    occurred_at_ms: int
+    sent: bytes | None
+
+
+def cover(newest: Iterable[NewestAmlEvent]) -> AmlCoverage:
+    """Look through the bodies of events; what is left out or damaged counts as no event."""
     without: Counter[str] = Counter()
     unreadable: Counter[str] = Counter()
     unknown: Counter[tuple[str, str | None]] = Counter()
     events = transactions = 0
-    for sent in newest:
-        if sent is None or (body := _body(sent)) is None:
+    for one in newest:
+        if (body := _body(one.sent)) is None:
             continue
         events += 1
         said = read_members(_members(body, "metadata"), _members(body, "payload"))
@@ -57,11 +70,52 @@ def cover(newest: Iterable[bytes | None]) -> AmlCoverage:
         unknown.update(unknown_members(body, AmlEventBody, known_names()))
         if body.get("eventCategory") in (None, "TRANSACTION"):
             transactions += 1
-            without.update(part for part, names in _PARTS if not any(name in said for name in names))
+            without.update(part for part, names in PARTS.items() if not any(name in said for name in names))
     return AmlCoverage(events, transactions, without, unreadable, unknown)
 
 
-def _body(sent: bytes) -> JSON | None:
+def silent_rules(
+    newest: Iterable[NewestAmlEvent], rules: Sequence[Rule], compiled: CompiledRules, schema: Schema
+) -> list[tuple[Rule, list[str]]]:
+    """Return the rules that none of the events can make fire, each with the values that none of them has.
+
+    `compiled` are these rules, or more.
+    """
+    unsaid = _unsaid_names(newest, compiled, schema)
+    if not unsaid:
+        return []
+    found = [(rule, sorted(needs(check(rule.when, schema).expression, unsaid))) for rule in rules]
+    return [(rule, names) for rule, names in found if names]
+
+
+def _unsaid_names(
+    newest: Iterable[NewestAmlEvent], compiled: CompiledRules, schema: Schema
+) -> frozenset[str]:
+    """Return the names that rules read from an event itself and for which none of the events has a value.
+
+    What the memory adds to an event is never among them. Without an event that can be read there are none.
+    """
+    places = [place for place, name in enumerate(compiled.fact_names) if not _is_remembered(name, schema)]
+    looked = False
+    for one in newest:
+        if (body := _body(one.sent)) is None:
+            continue
+        try:
+            facts = compiled.facts(read_taken_aml_event(body, one.occurred_at_ms))
+        except Unprocessable:
+            continue  # An earlier version took it.
+        looked, places = True, [place for place in places if facts[place] is None]
+    return frozenset(compiled.fact_names[place] for place in places) if looked else frozenset()
+
+
+def _is_remembered(name: str, schema: Schema) -> bool:
+    field = schema.fields.get(name)
+    return field is not None and field.attribute is not None and field.attribute.startswith("trail.")
+
+
+def _body(sent: bytes | None) -> JSON | None:
+    if sent is None:
+        return None
     try:
         body = msgspec.json.decode(sent)
     except msgspec.MsgspecError:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from vettance.console.error_pages import forbidden_view
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit, url_of
 from vettance.console.review_forms import names_of
+from vettance.console.rule_coverage import coverage_of, shown_coverage
 from vettance.console.rule_figures import SpanFigures, figures_of
 from vettance.console.rule_place import AML, APPROVERS, EDITORS, FRAUD, RULE_READERS, RulePlace
 from vettance.console.words import Words
@@ -61,11 +62,12 @@ class RulePages:
     async def overview(self, visit: Visit) -> PageAnswer:
         """GET: the versions, and the rules in force."""
         asked = {"limit": _SHOWN, "cursor": visit.query.get("cursor")}
-        found, active, figures, names = await asyncio.gather(
+        found, active, figures, names, coverage = await asyncio.gather(
             visit.ask("GET", self.place.api, asked),
             visit.ask("GET", f"{self.place.api}/active"),
             figures_of(visit, self.place),
             names_of(visit),
+            coverage_of(visit, self.place),
         )
         ruleset = await rules_in(active["resolved"])
         order, text = _ORDERS.get(visit.query.get("sort")), visit.query.get("q")
@@ -85,6 +87,7 @@ class RulePages:
                 (word, words, url_of(self.place.path, sort=word, q=text)) for word, words in _SORTS.items()
             ],
             "figures": figures,
+            "coverage": shown_coverage(coverage, figures),
             "explore": ruleset.explore,
             "may_write": visit.may(*EDITORS),
             "may_approve": visit.may(*APPROVERS),

@@ -14,20 +14,21 @@ from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.sql import DECIDING, RuleSets
 
 
-class QualityParts(NamedTuple):
-    """What counts what a question must not miss, what answers from the counts, and the endpoint."""
-
-    counter: RuleCounter
-    desk: QualityDesk
-    doors: QualityDoors
-
-
 class QualityRules(NamedTuple):
     """One kind of rules: where its rule sets are, what compiles them, and what reads their conditions."""
 
     sets: RuleSets
     cache: RuleCache
     conditions: ConditionReader
+
+
+class QualityParts(NamedTuple):
+    """What counts what a question must not miss, what answers from it, the endpoint, and the rules."""
+
+    counter: RuleCounter
+    desk: QualityDesk
+    doors: QualityDoors
+    rules: QualityRules
 
 
 def assemble_quality(store: Store, cache: RuleCache, conditions: ConditionReader) -> QualityParts:
@@ -44,4 +45,4 @@ def quality_parts(store: Store, logs: CountedLogs, rules: QualityRules, kind: Qu
 
     counter = RuleCounter(store, logs)
     desk = QualityDesk(store, logs, counter, rules_of, rules.conditions)
-    return QualityParts(counter, desk, QualityDoors(desk, kind))
+    return QualityParts(counter, desk, QualityDoors(desk, kind), rules)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from vettance.aml.coverage_api import AmlCoverageDoors
 from vettance.aml.features import aml_schema
 from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
 from vettance.backtests.api import AML_BACKTESTS, FRAUD_BACKTESTS, Admit, BacktestDoors
@@ -36,11 +37,10 @@ class RuleMeasures:
         schema: Schema,
         admit: Admit,
     ) -> None:
-        reader = ConditionReader(schema)
-        self.quality = (
-            assemble_quality(store, cache, reader),
-            assemble_aml_quality(store, aml_schema(settings.jurisdictions)),
-        )
+        reader, watching = ConditionReader(schema), aml_schema(settings.jurisdictions)
+        aml = assemble_aml_quality(store, watching)
+        self.quality = (assemble_quality(store, cache, reader), aml)
+        self._coverage = AmlCoverageDoors(store, aml.rules, watching)
         self._backtests = tuple(
             BacktestDoors(acts, ids, admit, kind) for kind in (FRAUD_BACKTESTS, AML_BACKTESTS)
         )
@@ -54,4 +54,4 @@ class RuleMeasures:
         """The rows of the route table."""
         quality = [route for one in self.quality for route in one.doors.routes()]
         backtests = [route for one in self._backtests for route in one.routes()]
-        return (*quality, *backtests, *self._suggestions.routes())
+        return (*quality, *self._coverage.routes(), *backtests, *self._suggestions.routes())

@@ -1311,6 +1311,13 @@ class AsyncMethods(AsyncCaller):
             endpoints.GET_AML_RULE_QUALITY, (), query={"from": from_, "to": to}, timeout_s=timeout_s
         )
 
+    async def get_aml_coverage(self, *, timeout_s: float | None = None) -> models.AmlCoverageAnswer:
+        """What the newest AML events lack, and which rules that keeps from firing.
+
+        `GET /api/v1/aml/coverage`
+        """
+        return await self._call(endpoints.GET_AML_COVERAGE, (), timeout_s=timeout_s)
+
     async def create_backtest(
         self, body: bodies.BacktestBody, *, idempotency_key: str | None = None, timeout_s: float | None = None
     ) -> models.BacktestAccepted:

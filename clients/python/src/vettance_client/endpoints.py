@@ -228,6 +228,9 @@ GET_RULE_QUALITY: Endpoint[models.QualityAnswer] = Endpoint(
 GET_AML_RULE_QUALITY: Endpoint[models.AmlQualityAnswer] = Endpoint(
     "get_aml_rule_quality", "GET", "/api/v1/aml/rules/quality", models.AmlQualityAnswer, Repeat.ALWAYS
 )
+GET_AML_COVERAGE: Endpoint[models.AmlCoverageAnswer] = Endpoint(
+    "get_aml_coverage", "GET", "/api/v1/aml/coverage", models.AmlCoverageAnswer, Repeat.ALWAYS
+)
 CREATE_BACKTEST: Endpoint[models.BacktestAccepted] = Endpoint(
     "create_backtest", "POST", "/api/v1/backtests", models.BacktestAccepted, Repeat.WITH_KEY
 )

@@ -969,6 +969,16 @@ class SignalsAnswer(Answer, frozen=True):
     batch_id: str = field(name="batchId")
 
 
+class SilentRule(Answer, frozen=True):
+    """
+    A rule that none of the newest events can make fire, and the values (`names`) that none of them has.
+    """
+
+    rule_id: str = field(name="ruleId")
+    name: str
+    names: list[str]
+
+
 class SnoozeRemoved(Answer, frozen=True):
     """
     What ending a snooze answers.
@@ -1142,6 +1152,15 @@ class UnknownValue(Answer, frozen=True):
     error: str
 
 
+class UnreadableAmount(Answer, frozen=True):
+    """
+    An amount that was sent as no number can be read, and in how many events.
+    """
+
+    name: str
+    events: int
+
+
 class VersionState(Word):
     """
     How far a version has come. One of a tenant is active.
@@ -1250,6 +1269,22 @@ class AmlAlertAnswer(Answer, frozen=True):
     figures: dict[str, Any]
     created_at: str = field(name="createdAt")
     last_event_at: str = field(name="lastEventAt")
+
+
+class AmlCoverageAnswer(Answer, frozen=True):
+    """
+    The newest AML events of a tenant; those of category TRANSACTION, or of none, are transactions.
+
+        `without` has the share of transactions that lack each part; it is empty where there are none. Rules that
+        are off are not among the silent ones.
+    """
+
+    events: int
+    transactions: int
+    without: dict[str, float]
+    unreadable_amounts: list[UnreadableAmount] = field(name="unreadableAmounts")
+    unknown_members: list[UnknownMember] = field(name="unknownMembers")
+    silent_rules: list[SilentRule] = field(name="silentRules")
 
 
 class AmlRuleQualityAnswer(Answer, frozen=True):

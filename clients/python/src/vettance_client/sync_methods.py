@@ -1303,6 +1303,13 @@ class Methods(Caller):
             endpoints.GET_AML_RULE_QUALITY, (), query={"from": from_, "to": to}, timeout_s=timeout_s
         )
 
+    def get_aml_coverage(self, *, timeout_s: float | None = None) -> models.AmlCoverageAnswer:
+        """What the newest AML events lack, and which rules that keeps from firing.
+
+        `GET /api/v1/aml/coverage`
+        """
+        return self._call(endpoints.GET_AML_COVERAGE, (), timeout_s=timeout_s)
+
     def create_backtest(
         self, body: bodies.BacktestBody, *, idempotency_key: str | None = None, timeout_s: float | None = None
     ) -> models.BacktestAccepted:

@@ -1,15 +1,23 @@
 """What the doctor looks at in the newest events: missing parts, amounts and members that nothing reads."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from vettance.aml import event_coverage
 from vettance.aml.coverage_sql import select_newest_sent as select_newest_aml
+from vettance.aml.features import aml_schema
+from vettance.aml.sql import RULE_SETS
 from vettance.commands import counted_word
+from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, NewestEvent, cover
+from vettance.decisions.load_ruleset import PACK_VERSION
 from vettance.decisions.sql import select_newest_sent
 from vettance.ops.doctor.check import DoctorContext, DoctorFinding, ok, warning
 from vettance.ops.doctor.store_checks import ask
+from vettance.rules.packs import load_pack_text
+from vettance.rules.ruleset import RuleSetRefused, compile_document
+from vettance.rules.schema import Schema
 from vettance.tenants.sql import select_tenants
 
 #: Each takes some milliseconds.
@@ -20,6 +28,13 @@ _EVENTS_MIN: Final = 20
 _WITHOUT_MAX: Final = 0.2
 _UNKNOWN_MIN: Final = 0.05
 _SHOWN_MAX: Final = 3
+#: What the parts of transactions are called.
+_PARTS: Final = {
+    "amount": "an amount",
+    "currency": "a currency",
+    "counterparty": "a counterparty",
+    "counterpartyCountry": "the country of the counterparty",
+}
 
 
 def check_sent(patient: DoctorContext) -> Iterator[DoctorFinding]:
@@ -39,21 +54,53 @@ def check_sent(patient: DoctorContext) -> Iterator[DoctorFinding]:
 
 
 def check_sent_aml(patient: DoctorContext) -> Iterator[DoctorFinding]:
-    """The same of AML events, and at amounts that were sent as no number can be read."""
+    """The same of AML events, and at amounts that cannot be read, and rules that this keeps from firing."""
+    schema = aml_schema(patient.settings.jurisdictions)
+    cache = RuleCache(functools.partial(compile_document, schema=schema))
     rows = ask(patient, select_tenants()) or ()
     looked = 0
     for tenant, name, *_ in rows[:_TENANTS_MAX]:
         asked = select_newest_aml(tenant, event_coverage.NEWEST, event_coverage.BODY_BYTES_MAX)
-        covered = event_coverage.cover(row[0] for row in ask(patient, asked) or ())
+        newest = [event_coverage.NewestAmlEvent(*row) for row in ask(patient, asked) or ()]
+        covered = event_coverage.cover(newest)
         if covered.events < _EVENTS_MIN:
             continue
         looked += 1
         for told, mend in _aml_messages(covered):
             yield warning("AML events", f"{name} ({tenant}): {told}", mend)
+        silent = _silent_rules(patient, tenant, newest, cache, schema)
+        if silent:
+            yield ok(
+                "AML events",
+                f"{name} ({tenant}): none of the newest {covered.events} events has what these rules need: "
+                f"{'; '.join(silent[:_SHOWN_MAX])}{_more(len(silent) - _SHOWN_MAX)}",
+            )
     if looked:
         yield ok(
             "AML events", f"looked at the newest {event_coverage.NEWEST} of {counted_word(looked, 'tenant')}"
         )
+
+
+def _silent_rules(
+    patient: DoctorContext,
+    tenant: str,
+    newest: Sequence[event_coverage.NewestAmlEvent],
+    cache: RuleCache,
+    schema: Schema,
+) -> list[str]:
+    """Name the rules in force that none of the events can make fire, each with the values it needs."""
+    rows = ask(patient, RULE_SETS.select_active(tenant))
+    version, document = rows[0][:2] if rows else (PACK_VERSION, load_pack_text(RULE_SETS.pack))
+    try:
+        active = cache.active(version, document)
+    except RuleSetRefused:
+        return []  # The check of rules tells.
+    silent = event_coverage.silent_rules(newest, active.ruleset.running, active.compiled, schema)
+    return [f"{rule.id} ({', '.join(names)})" for rule, names in silent]
+
+
+def _more(count: int) -> str:
+    return f"; and {count} more (GET /api/v1/aml/coverage)" if count > 0 else ""
 
 
 def _aml_messages(covered: event_coverage.AmlCoverage) -> Iterator[tuple[str, str]]:
@@ -64,7 +111,7 @@ def _aml_messages(covered: event_coverage.AmlCoverage) -> Iterator[tuple[str, st
             'Send a number or a decimal text such as "9500.00", with the currency in a member of its own.',
         )
     lacking = [
-        f"{count / covered.transactions:.0%} without {part}"
+        f"{count / covered.transactions:.0%} without {_PARTS[part]}"
         for part, count in covered.without.items()
         if count > _WITHOUT_MAX * covered.transactions
     ]
