@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from vettance.aml.coverage_api import AmlCoverageDoors
+from vettance.aml.coverage.api import AmlCoverageDoors
 from vettance.aml.features import aml_schema
 from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
 from vettance.backtests.api import AML_BACKTESTS, FRAUD_BACKTESTS, Admit, BacktestDoors

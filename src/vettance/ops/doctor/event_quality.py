@@ -4,8 +4,8 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from vettance.aml import event_coverage
-from vettance.aml.coverage_sql import select_newest_sent as select_newest_aml
+from vettance.aml.coverage import event_coverage
+from vettance.aml.coverage.sql import select_newest_sent as select_newest_aml
 from vettance.aml.features import aml_schema
 from vettance.aml.sql import RULE_SETS
 from vettance.commands import counted_word

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from vettance.aml.coverage_sql import select_newest_sent
-from vettance.aml.event_coverage import BODY_BYTES_MAX, NEWEST, NewestAmlEvent, cover, silent_rules
+from vettance.aml.coverage.event_coverage import BODY_BYTES_MAX, NEWEST, NewestAmlEvent, cover, silent_rules
+from vettance.aml.coverage.sql import select_newest_sent
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.decisions.coverage import UnknownMember
