@@ -61,8 +61,8 @@ _ADVANCE_MESSAGE: Final = (
     f"ORDER BY interest.subscription LIMIT 1 OFFSET {FAN_OUT_MAX}) "
     "WHERE tenant = ? AND id = ? AND next_subscription = ?"
 )
-_MESSAGE: Final = MESSAGE.reading(INTEREST)
-_DELIVERIES: Final = DELIVERY.reading(INTEREST)
+_MESSAGE: Final = MESSAGE.heard_by(INTEREST)
+_DELIVERIES: Final = DELIVERY.heard_by(INTEREST)
 _SLOT_DIGITS: Final = 4
 #: How long the id of a message is: `dlv_` and 28 digits.
 _MESSAGE_ID_CHARS: Final = 32
@@ -112,7 +112,7 @@ def fan_out(tenant: str, message: str, next_subscription: str) -> tuple[Statemen
     step = (message, next_subscription)
     return (
         scoped(DELIVERY.reading(INTEREST, MESSAGE), tenant, _INSERT_MORE_DELIVERIES, step),
-        scoped(_MESSAGE, tenant, _ADVANCE_MESSAGE, (tenant, *step), rows=1),
+        scoped(MESSAGE.reading(INTEREST), tenant, _ADVANCE_MESSAGE, (tenant, *step), rows=1),
     )
 
 

@@ -22,7 +22,8 @@ class Form:
     and as many rows change as are given. `many` inserts any number of rows, given as one list for each
     argument (`{0}` … stand for the types of the arguments), and is there where rows of one statement cannot
     update each other. With `key`, they cannot once rows that agree in these arguments are one, their other
-    arguments added up. `counted` answers with the number of rows that changed, for any other change.
+    arguments added up. `counted` answers with the number of rows that
+    changed, for any other change. `heard` tells of which tenants of a list a statement may change anything.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Form:
     many: str | None = None
     key: tuple[int, ...] = ()
     counted: str | None = None
+    heard: str | None = None
 
 
 def form_of(one: Statement) -> Form:
@@ -54,7 +56,15 @@ def _form_of_text(sql: str, tables: Tables | None) -> Form:
         counted = f"WITH changed AS ({text} RETURNING 1) {COUNTED}"
     elif text.endswith(COUNTED):
         counted = text
-    return Form(text, tables, counted=counted)
+    listeners = tables.listeners if tables is not None else ""
+    return Form(text, tables, counted=counted, heard=_heard(listeners) if listeners else None)
+
+
+def _heard(listeners: str) -> str:
+    return (
+        "SELECT tenant FROM unnest($1::text[]) AS given (tenant) "
+        f"WHERE EXISTS (SELECT 1 FROM {listeners} WHERE {listeners}.tenant = given.tenant)"
+    )
 
 
 def digest(text: str) -> str:

@@ -92,6 +92,14 @@ class BatchCommitter:
 
     async def _run(self, connection: Any, step: ExecutionRun) -> list[int]:
         form, rows = step.form, step.args
+        if form.heard is None:
+            return await self._change(connection, form, rows)
+        heard = {row[0] for row in await connection.fetch(form.heard, list({row[0] for row in rows}))}
+        told = [row for row in rows if row[0] in heard]
+        counts = iter(await self._change(connection, form, told) if told else ())
+        return [next(counts) if row[0] in heard else 0 for row in rows]
+
+    async def _change(self, connection: Any, form: Form, rows: Sequence[Sequence[Any]]) -> list[int]:
         if len(rows) == 1:
             if form.counted is form.text:
                 return [int(await connection.fetchval(form.text, *rows[0]))]

@@ -9,14 +9,18 @@ class Tables:
 
     Made once, when a module is loaded, and compared by identity. Statements commute unless one of them may
     change what another one touches. `long` names the columns that PostgreSQL looks for by their digests.
+    `listeners` is the table without whose rows of its tenant a statement changes nothing, if there is one.
     """
 
-    __slots__ = ("changed", "long", "read")
+    __slots__ = ("changed", "listeners", "long", "read")
 
-    def __init__(self, changed: frozenset[str], read: frozenset[str], long: frozenset[str]) -> None:
+    def __init__(
+        self, changed: frozenset[str], read: frozenset[str], long: frozenset[str], listeners: str = ""
+    ) -> None:
         self.changed = changed
         self.read = read
         self.long = long
+        self.listeners = listeners
 
     @property
     def touched(self) -> frozenset[str]:
@@ -28,6 +32,15 @@ class Tables:
         """Return these tables for a statement that reads others as well, in a join or in a condition."""
         read = self.read.union(*[other.touched for other in others])
         return Tables(self.changed, read, self.long.union(*[other.long for other in others]))
+
+    @functools.cache  # noqa: B019 - as above
+    def heard_by(self, listeners: "Table") -> "Tables":
+        """Return these tables for a statement that changes nothing where its tenant has no row of another.
+
+        Its first argument is the tenant. PostgreSQL looks for such a row once for all that a batch holds.
+        """
+        both = self.reading(listeners)
+        return Tables(both.changed, both.read, both.long, listeners.name)
 
 
 class Table(Tables):
