@@ -42,6 +42,55 @@ def fresh() -> AmlMemory:
     return memory
 
 
+NAMED = {"counterpartyId": "holder", "counterpartyAccount": "account-1"}
+ONLY_ITS_ACCOUNT = {"counterpartyAccount": "account-1"}
+
+
+def receiver_of(memory: AmlMemory, number: int, other: dict[str, str]) -> str | None:
+    """Pay somebody, and return under which key they are known."""
+    body = {
+        "eventName": "transfer",
+        "externalEventId": f"named-{number}",
+        "customer": {"externalId": f"payer-{number}"},
+        "metadata": {"amount": 50, "direction": "out", **other},
+    }
+    return memory.follow("t", read_taken_aml_event(body, 1_790_000_000_000 + number)).trail.receiver
+
+
+def act(memory: AmlMemory, **metadata: str) -> None:
+    body = {
+        "eventName": "card.payment",
+        "externalEventId": "of-the-holder",
+        "customer": {"externalId": "holder"},
+        "metadata": {"amount": 5, "direction": "out", **metadata},
+    }
+    memory.follow("t", read_taken_aml_event(body, 1_790_000_000_000))
+
+
+def test_an_account_that_a_payer_named_with_a_customer_is_the_customers() -> None:
+    memory = fresh()
+    act(memory)
+    assert receiver_of(memory, 1, ONLY_ITS_ACCOUNT) == "a:account-1"
+    assert receiver_of(memory, 2, NAMED) == "p:holder"
+    assert receiver_of(memory, 3, ONLY_ITS_ACCOUNT) == "p:holder"
+
+
+def test_a_second_account_named_with_the_first_is_the_customers() -> None:
+    memory = fresh()
+    act(memory, accountId="account-0")
+    both = {"counterpartyId": "account-0", "counterpartyAccount": "account-1"}
+    assert receiver_of(memory, 1, both) == "p:holder"
+    assert receiver_of(memory, 2, ONLY_ITS_ACCOUNT) == "p:holder"
+
+
+def test_an_account_is_of_the_customer_who_acts_on_it_whatever_payers_called_its_holder() -> None:
+    memory = fresh()
+    assert receiver_of(memory, 1, {**NAMED, "counterpartyId": "H. Older"}) == "p:H. Older"
+    act(memory, accountId="account-1")
+    assert receiver_of(memory, 2, ONLY_ITS_ACCOUNT) == "p:holder"
+    assert receiver_of(memory, 3, {**NAMED, "counterpartyId": "H. Older"}) == "p:holder"
+
+
 def test_a_snapshot_answers_as_the_original_whatever_happens_while_it_is_read() -> None:
     original, stream = fresh(), list(events())
     half = len(stream) // 2

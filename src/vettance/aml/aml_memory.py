@@ -273,7 +273,8 @@ def _learn(book: Parties, event: AmlEvent) -> str | None:
     known = book.own.get(party)
     if known is None or event.transfer.segment not in (None, known.segment):
         book.customer(party).segment = event.transfer.segment
-    if account is not None and (key := f"a:{account}") not in book.alias:
+    # Who acts on an account holds it, rather than a stranger whom payers named with it.
+    if account is not None and book.alias.get(key := f"a:{account}") not in book.own:
         book.alias[key] = party
         book.graph.merge(key, party)
         # A counterparty may have been named by the account where an id was expected.
@@ -283,20 +284,20 @@ def _learn(book: Parties, event: AmlEvent) -> str | None:
 
 
 def _other_side(book: Parties, event: AmlEvent) -> str | None:
+    """Name the other side of an event, and remember that its account is one of its names."""
     account, who = event.transfer.counterparty_account, event.transfer.counterparty_id
     if account is not None and (known := book.alias.get(f"a:{account}")) is not None:
         return known
-    if who is not None:
-        key = f"p:{who}"
-        if key in book.own:
-            return key
-        if (known := book.alias.get(f"a:{who}")) is not None:
-            return known
-        if account is not None and account != who:
-            book.alias[f"a:{account}"] = key
-            book.graph.merge(f"a:{account}", key)
-        return key
-    return f"a:{account}" if account is not None else None
+    if who is None:
+        return f"a:{account}" if account is not None else None
+    key = f"p:{who}"
+    if key not in book.own:
+        # An account may be named where an id is expected.
+        key = book.alias.get(f"a:{who}", key)
+    if account is not None and account != who:
+        book.alias[f"a:{account}"] = key
+        book.graph.merge(f"a:{account}", key)
+    return key
 
 
 def _activity(
