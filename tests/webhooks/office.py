@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from vettance.db.sqlite import SqliteStore
+from vettance.db.engine import Store
 from vettance.db.tables import DELIVERY
 from vettance.ids import IdSource
 from vettance.outbox import MessageType, enqueue
@@ -23,7 +23,7 @@ QUICK = RetryPolicy(delays_ms=(50, 60, 70, 80, 90), attempt_s_max=1.0)
 class Office:
     """A store, its worker, and short ways to subscribe and to enqueue."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.ids = IdSource()
         self.vault = Vault(b"v" * 32)

@@ -8,7 +8,7 @@ import pytest
 from tests.webhooks.office import TENANT, Office
 from vettance.db.engine import Lost, everyone
 from vettance.db.tables import DELIVERY, MESSAGE
-from vettance.outbox import FAN_OUT_MAX, MessageType, enqueue, fan_out, select_fan_out
+from vettance.outbox import FAN_OUT_MAX, MessageType, fan_out, select_fan_out
 from vettance.webhooks import sql
 from vettance.webhooks.fan_out import FanOut
 from vettance.webhooks.subscription_queue import (
@@ -140,33 +140,3 @@ def test_attempts_at_failing_receivers_beyond_the_rate_go_in_rounds() -> None:
     assert sum(taken) <= FAILING_BURST + 10 * FAILING_PER_S
     assert min(rounds) >= FAILING_ROUND
     assert len(rounds) <= 10 * FAILING_PER_S / FAILING_ROUND
-
-
-async def test_of_messages_that_are_written_together_only_those_are_kept_that_somebody_hears(
-    office: Office,
-) -> None:
-    subscribed = await subscribe(office, 2)
-    blocked, settled = MessageType.BLOCKLIST_ENTRY_ADDED, MessageType.REVIEW_SETTLED
-    of_other = (await office.subscribe(NOWHERE, settled, tenant=OTHER)).id
-
-    async def tell(tenant: str, kind: MessageType) -> list[int]:
-        return await office.store.write(*enqueue(tenant, kind, office.ids.make("msg"), "lst_x", 1, b"{}"))
-
-    quiet = "ten_" + "3" * 32
-    told = [(TENANT, blocked), (OTHER, blocked), (quiet, blocked), (OTHER, settled), (quiet, settled)] * 4
-    counts = await asyncio.gather(*[tell(tenant, kind) for tenant, kind in told])
-    assert counts == [[1, 2], [0, 0], [0, 0], [1, 1], [0, 0]] * 4
-    assert Counter(await made(office)) == dict.fromkeys(subscribed, 4)
-    assert await made(office, OTHER) == [of_other] * 4
-    assert not await made(office, quiet)
-
-
-async def test_a_message_whose_further_subscribers_have_gone_is_done(office: Office) -> None:
-    subscribed = await subscribe(office, FAN_OUT_MAX + 1)
-    await office.tell()
-    for subscription in subscribed:
-        await office.store.write(*sql.delete_subscription(TENANT, subscription))
-    pieces = FanOut(office.store)
-    while await pieces.piece():
-        pass
-    assert not await office.store.read(select_fan_out(""))
