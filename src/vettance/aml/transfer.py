@@ -1,5 +1,6 @@
 """The transfer: what an AML event says of money, however a tenant spells and types it."""
 
+import functools
 import re
 from collections.abc import Set
 from typing import Any, Final
@@ -56,6 +57,7 @@ NO_TRANSFER: Final = Transfer()
 _UNSAID: Final = Transfer(transfers=True)
 
 
+@functools.cache
 def known_names() -> KnownNames:
     """Return the names with a meaning within AML events, in every spelling, by where they are read."""
     names = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)

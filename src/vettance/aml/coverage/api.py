@@ -81,7 +81,7 @@ class AmlCoverageDoors:
 
     def _answer(self, newest: Sequence[NewestAmlEvent], active: ActiveRules) -> AmlCoverageAnswer:
         covered = cover(newest)
-        silent = silent_rules(newest, active.ruleset.running, active.compiled, self._schema)
+        silent = silent_rules(newest, active, self._rules.conditions, self._schema)
         return AmlCoverageAnswer(
             events=covered.events,
             transactions=covered.transactions,

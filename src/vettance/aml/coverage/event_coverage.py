@@ -1,7 +1,7 @@
 """Coverage of AML events: what the newest ones of a tenant lack, and what of them nothing reads."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -9,12 +9,12 @@ import msgspec
 from vettance.aml.aml_event import AmlEventBody, read_taken_aml_event
 from vettance.aml.member_spellings import read_members
 from vettance.aml.transfer import known_names
+from vettance.decisions.active_rulesets import ActiveRules
 from vettance.decisions.field_readers import read_amount
-from vettance.errors import Unprocessable
 from vettance.rules.compiler import CompiledRules
-from vettance.rules.language import check
 from vettance.rules.needs import needs
 from vettance.rules.rule import Rule
+from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.schema import Schema
 from vettance.wire.payload import JSON
 from vettance.wire.suggestions import unknown_members
@@ -75,17 +75,16 @@ def cover(newest: Iterable[NewestAmlEvent]) -> AmlCoverage:
 
 
 def silent_rules(
-    newest: Iterable[NewestAmlEvent], rules: Sequence[Rule], compiled: CompiledRules, schema: Schema
+    newest: Iterable[NewestAmlEvent], active: ActiveRules, conditions: ConditionReader, schema: Schema
 ) -> list[tuple[Rule, list[str]]]:
-    """Return the rules that none of the events can make fire, each with the values that none of them has.
-
-    `compiled` are these rules, or more.
-    """
-    unsaid = _unsaid_names(newest, compiled, schema)
-    if not unsaid:
-        return []
-    found = [(rule, sorted(needs(check(rule.when, schema).expression, unsaid))) for rule in rules]
-    return [(rule, names) for rule, names in found if names]
+    """Return the rules that none of the events can make fire, each with the values that none of them has."""
+    unsaid = _unsaid_names(newest, active.compiled, schema)
+    silent = []
+    for rule in active.ruleset.running if unsaid else ():
+        condition = conditions.read(rule.when)
+        if condition is not None and (names := needs(condition, unsaid)):
+            silent.append((rule, sorted(names)))
+    return silent
 
 
 def _unsaid_names(
@@ -102,8 +101,8 @@ def _unsaid_names(
             continue
         try:
             facts = compiled.facts(read_taken_aml_event(body, one.occurred_at_ms))
-        except Unprocessable:
-            continue  # An earlier version took it.
+        except Exception:  # noqa: BLE001, S112  An earlier version took it, or it is damaged.
+            continue
         looked, places = True, [place for place in places if facts[place] is None]
     return frozenset(compiled.fact_names[place] for place in places) if looked else frozenset()
 

@@ -15,7 +15,9 @@ from vettance.decisions.load_ruleset import PACK_VERSION
 from vettance.decisions.sql import select_newest_sent
 from vettance.ops.doctor.check import DoctorContext, DoctorFinding, ok, warning
 from vettance.ops.doctor.store_checks import ask
+from vettance.quality.quality_parts import QualityRules
 from vettance.rules.packs import load_pack_text
+from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import RuleSetRefused, compile_document
 from vettance.rules.schema import Schema
 from vettance.tenants.sql import select_tenants
@@ -57,6 +59,7 @@ def check_sent_aml(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """The same of AML events, and at amounts that cannot be read, and rules that this keeps from firing."""
     schema = aml_schema(patient.settings.jurisdictions)
     cache = RuleCache(functools.partial(compile_document, schema=schema))
+    rules_of = QualityRules(RULE_SETS, cache, ConditionReader(schema))
     rows = ask(patient, select_tenants()) or ()
     looked = 0
     for tenant, name, *_ in rows[:_TENANTS_MAX]:
@@ -68,7 +71,7 @@ def check_sent_aml(patient: DoctorContext) -> Iterator[DoctorFinding]:
         looked += 1
         for told, mend in _aml_messages(covered):
             yield warning("AML events", f"{name} ({tenant}): {told}", mend)
-        silent = _silent_rules(patient, tenant, newest, cache, schema)
+        silent = _silent_rules(patient, tenant, newest, rules_of, schema)
         if silent:
             yield ok(
                 "AML events",
@@ -85,17 +88,17 @@ def _silent_rules(
     patient: DoctorContext,
     tenant: str,
     newest: Sequence[event_coverage.NewestAmlEvent],
-    cache: RuleCache,
+    rules: QualityRules,
     schema: Schema,
 ) -> list[str]:
     """Name the rules in force that none of the events can make fire, each with the values it needs."""
-    rows = ask(patient, RULE_SETS.select_active(tenant))
-    version, document = rows[0][:2] if rows else (PACK_VERSION, load_pack_text(RULE_SETS.pack))
+    rows = ask(patient, rules.sets.select_active(tenant))
+    version, document = rows[0][:2] if rows else (PACK_VERSION, load_pack_text(rules.sets.pack))
     try:
-        active = cache.active(version, document)
+        active = rules.cache.active(version, document)
     except RuleSetRefused:
         return []  # The check of rules tells.
-    silent = event_coverage.silent_rules(newest, active.ruleset.running, active.compiled, schema)
+    silent = event_coverage.silent_rules(newest, active, rules.conditions, schema)
     return [f"{rule.id} ({', '.join(names)})" for rule, names in silent]
 
 
