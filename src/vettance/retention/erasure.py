@@ -143,6 +143,8 @@ class Eraser:
         after = -1
         while rows := await self._store.read(sql.select_customers(tenant, after)):
             after = rows[-1][0]
+            if not ids.may_be_in(who for _, who, _ in rows):
+                continue
             found.update(
                 email for _, who, email in rows if email is not None and who is not None and ids.is_name(who)
             )
@@ -162,7 +164,7 @@ class Eraser:
         while rows := await self._store.read(sql.select_log(tenant, after)):
             after = rows[-1][0]
             statements, erased = [], []
-            for row in rows:
+            for row in filter(names.may_be_in, rows):
                 seq, one = row[0], sql.named_event_of(row)
                 customer_id, email = one.customer
                 is_own = own.is_name(email or "" if customer_id is None else customer_id)
@@ -290,6 +292,8 @@ def _renamed_event(one: sql.NamedEvent, names: Names, *, is_own: bool = False) -
 
 def _changed(place: TextColumns, columns: Row, names: Names) -> dict[str, Any]:
     """Return the columns of a row that name the customer, with their new values."""
+    if not names.may_be_in(columns):
+        return {}
     pairs = (
         (name, content, renamed_content(content, names))
         for name, content in zip(place.columns, columns, strict=True)

@@ -9,7 +9,7 @@ changes more than letters has a form of its own: the mailbox behind a plus-addre
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from vettance.decisions.email import email_facts
 
@@ -24,9 +24,13 @@ _BEFORE: Final = r"(?<![^\W_])"
 _BEFORE_ADDRESS: Final = r"(?<![^\W_])(?<![.+-])"
 _BEHIND: Final = r"(?![^\W_])"
 
-_ESCAPES: Final = re.compile(r"(?:%[0-9a-fA-F]{2})+|(?:\\u[0-9a-fA-F]{4})+")
+# Each begins with its own sign, which the engine looks for at once: ten times as fast as from a group.
+_ESCAPES: Final = re.compile(r"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*|\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*")
 #: The dot over the small i that case folding leaves of a capital İ, and that no keyboard types.
 _DOT: Final = "\u0307"
+_BEYOND_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
+_JSON_ESCAPES: Final = re.compile(r"\\(?:[^u]|u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*)")
+_JSON_LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Names:
@@ -38,8 +42,10 @@ class Names:
             for form in forms_of(name):
                 forms.setdefault(fold(form), other)
         self._forms = forms
-        self._hint = re.compile("|".join(map(_hint, forms)).encode())
         inside = [form for form in forms if _is_found_inside(form)]
+        self._bare_inside = [_without_marks(form) for form in inside]
+        short = [_quoted(form) for form in forms if not _is_found_inside(form)]
+        self._bare_short = re.compile("|".join(short)) if short else None
         # The longest first: an address before the id that it begins with.
         parts = (_pattern(form) for form in sorted(inside, key=len, reverse=True))
         self._inside = re.compile("|".join(parts)) if inside else None
@@ -48,12 +54,23 @@ class Names:
         """Tell whether a text is one of the names, in any form."""
         return fold(text).strip() in self._forms
 
-    def may_stand_in(self, content: bytes) -> bool:
-        """Tell, of JSON as it is stored, whether it is worth reading; nearly always not.
+    def may_be_in(self, columns: Iterable[Any]) -> bool:
+        """Tell, of columns as they are stored, whether any is worth reading; nearly always not.
 
-        Without escapes and letters beyond ASCII, names are there byte by byte except for their case.
+        All texts are searched at once and for all names, with escapes undone wherever they may be some. What
+        is found may turn out to be none; what reading finds in a column is always found.
         """
-        return _is_coded(content) or self._hint.search(content.lower()) is not None
+        # In quotes, as texts are in JSON: a short name is looked for between them.
+        text = '"'.join(["", *map(_text_of, columns), ""])
+        readings = (text.lower(),) if _is_plain(text) else _bare_readings(text)
+        return any(map(self._may_say, readings))
+
+    def _may_say(self, reading: str) -> bool:
+        # One by one: an expression of all takes five times as long, for some twenty names.
+        for name in self._bare_inside:
+            if name in reading:
+                return True
+        return self._bare_short is not None and self._bare_short.search(reading) is not None
 
     def replaced(self, text: str) -> str:
         """Return a text with pseudonyms in the place of names."""
@@ -85,8 +102,52 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and "%" not in text and "\\" not in text
 
 
-def _is_coded(content: bytes) -> bool:
-    return b"%" in content or b"\\" in content or not content.isascii()
+def _text_of(column: Any) -> str:
+    if isinstance(column, str):
+        return column
+    return column.decode(errors="surrogateescape") if isinstance(column, bytes) else ""
+
+
+def _bare_readings(text: str) -> Iterator[str]:
+    """Yield what a text may say, and what it does if it is JSON, folded as `_read` does but without marks.
+
+    A letter's fold does not depend on its neighbours, and marks that change places among each other are gone.
+    """
+    yield _bare(_ESCAPES.sub(_unescaped_text, text))
+    if "\\" in text:
+        yield _bare(_ESCAPES.sub(_unescaped_text, _JSON_ESCAPES.sub(_json_text, text)))
+
+
+def _bare(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    # Only letters of ASCII become small here: the others are folded, which in some scripts is to capitals.
+    content = _BEYOND_ASCII.sub(_bare_letters, text).encode(errors="surrogatepass")
+    return content.lower().decode(errors="surrogatepass")
+
+
+def _bare_letters(found: re.Match[str]) -> str:
+    return _without_marks(_folded(found[0]))
+
+
+def _without_marks(text: str) -> str:
+    return "".join([letter for letter in text if not unicodedata.combining(letter)])
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+
+
+def _unescaped_text(found: re.Match[str]) -> str:
+    return "".join([letter for letter, _, _ in _unescaped(found[0], 0)])
+
+
+def _json_text(found: re.Match[str]) -> str:
+    """Read an escape of JSON (RFC 8259, section 7)."""
+    escape = found[0]
+    if escape[1] != "u":
+        return _JSON_LETTERS.get(escape[1], escape[1])
+    return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", errors="surrogatepass")
 
 
 def _read(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -94,7 +155,7 @@ def _read(text: str) -> tuple[str, list[tuple[int, int]]]:
     letters: list[str] = []
     spans: list[tuple[int, int]] = []
     for letter, start, end in _letters(text):
-        for part in unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold()):
+        for part in _folded(letter):
             if unicodedata.combining(part) and letters:
                 # A mark belongs to the letter before it, whatever becomes of that.
                 spans[-1] = spans[-1][0], end
@@ -162,6 +223,6 @@ def _pattern(form: str) -> str:
     return f"{before if form[:1].isalnum() else ''}{re.escape(form)}{behind}"
 
 
-def _hint(form: str) -> str:
-    # Shorter names count as whole texts only, which are in quotes.
-    return re.escape(form) if _is_found_inside(form) else rf'"\s*{re.escape(form)}\s*"'
+def _quoted(form: str) -> str:
+    """Return what finds a short name, which counts as a whole text only."""
+    return rf'"\s*{re.escape(_without_marks(form))}\s*"'

@@ -45,10 +45,10 @@ def renamed_content(content: Any, names: Names) -> Any:
 
     JSON is read member by member; other bytes (what a receiver answered) as text that may be cut anywhere.
     """
+    if not names.may_be_in((content,)):
+        return content
     if isinstance(content, str):
         return _renamed_text(content, names)
-    if not isinstance(content, bytes) or not names.may_stand_in(content):
-        return content
     try:
         value = decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
