@@ -88,7 +88,7 @@ def test_the_rules_tell_what_events_leave_out(service: Service) -> None:
     }
     assert bank.post("/api/v1/aml/events", body).status == 200
     shown = editor.get("/console/rules/aml").words
-    assert "amount cannot be read in 1 event." in shown
+    assert "metadata.amount cannot be read in 1 event." in shown
     assert "Nothing reads metadata.conterpartyId" in shown
     assert "Did you mean metadata.counterpartyId?" in shown
     assert "100 % of the transactions come without a currency." in shown

@@ -41,14 +41,17 @@ def test_the_doctor_tells_of_amounts_of_aml_that_cannot_be_read(own_service: Ser
         )
     done = run_cli(own_service.data, "doctor", "--json", ok=False, env=own_service.env)
     told = [one["found"] for one in json.loads(done.stdout)["findings"] if one["check"] == "AML events"]
-    assert any("of the newest 30 events amounts cannot be read: amount (in 15)" in one for one in told), told
+    assert any(
+        "of the newest 30 events amounts cannot be read: metadata.transferAmount (in 15)" in one
+        for one in told
+    ), told
     assert any("100% without a currency, 100% without a counterparty" in one for one in told), told
     assert any("metadata.conterpartyId (did you mean metadata.counterpartyId?)" in one for one in told), told
     assert any("none of the newest 30 events has what these rules need: " in one for one in told), told
     covered = own_service.get("/api/v1/aml/coverage").json
     assert (covered["events"], covered["transactions"]) == (30, 30)
     assert covered["without"] == {"currency": 1, "counterparty": 1, "counterpartyCountry": 1}
-    assert covered["unreadableAmounts"] == [{"name": "amount", "events": 15}]
+    assert covered["unreadableAmounts"] == [{"name": "metadata.transferAmount", "events": 15}]
     assert {
         "name": "metadata.conterpartyId",
         "events": 30,

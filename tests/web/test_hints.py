@@ -192,6 +192,19 @@ def test_test_keys_are_told_until_their_tenant_switches_it_off(service: Service)
     service.wait_for(lambda: caller.post(EVALUATE, event).headers.get(HEADER) == hint)
 
 
+def test_an_amount_of_an_aml_event_that_is_no_number_is_told(service: Service) -> None:
+    bank = Caller(service, *service.new_tenant("Novice bank"))
+    service.cli("tenant", "set", bank.id, "--aml", "on", "--json")
+    service.wait_for(lambda: bank.get("/api/v1/aml/alerts").status == 200)
+    event = {"eventName": "transfer.sent", "externalEventId": "t-1", "customer": {"externalId": "c"}}
+    event["metadata"] = {"transferAmount": "9.500,00", "invoiceAmount": "12.50", "conterpartyId": "x"}
+    event["customer"]["metadata"] = {"monthlyIncome": "about 3000"}
+    assert bank.post("/api/v1/aml/events", event).headers[HEADER] == (
+        "metadata.conterpartyId (did you mean metadata.counterpartyId?), "
+        "customer.metadata.monthlyIncome (not a number), metadata.transferAmount (not a number)"
+    )
+
+
 def test_an_answer_from_memory_carries_the_hints_of_the_first_one(service: Service) -> None:
     caller = Caller(service, *service.new_tenant("Retrying novice"))
     event = {"eventName": "payment.attempt", "amount": 5}

@@ -34,7 +34,7 @@ from vettance.aml.case_report import POLICY, report_page
 from vettance.aml.case_review import Reviewer, priorities_of
 from vettance.aml.monitor import Monitor
 from vettance.aml.screening.screening_review import ScreeningReviewer
-from vettance.aml.transfer import known_names
+from vettance.aml.transfer import known_names, unreadable_amounts
 from vettance.db.engine import Row, Statement, Store
 from vettance.decisions.answers import RuleVersion
 from vettance.errors import NotFound
@@ -329,6 +329,7 @@ def _route(
         idempotent=idempotent,
         is_bounded=takes is AmlEventBody,
         knows=known_names() if takes is AmlEventBody else NO_NAMES,
+        unreadable=unreadable_amounts if takes is AmlEventBody else None,
     )
 
 

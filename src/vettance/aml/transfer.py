@@ -57,6 +57,15 @@ NO_TRANSFER: Final = Transfer()
 _UNSAID: Final = Transfer(transfers=True)
 
 
+#: Every spelling of a member that holds an amount.
+_AMOUNTS: Final = frozenset(
+    spelling
+    for name in ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmount", "marketValue")
+    for table in (SPELLINGS, PROFILE_SPELLINGS)
+    for spelling in table.get(name, ())
+)
+
+
 @functools.cache
 def known_names() -> KnownNames:
     """Return the names with a meaning within AML events, in every spelling, by where they are read."""
@@ -69,6 +78,18 @@ def known_names() -> KnownNames:
             "": frozenset({"occurredAt"}),
         }
     )
+
+
+def unreadable_amounts(body: JSON) -> list[str]:
+    """Return the paths of amounts that an event spells in any known way and that hold no number."""
+    holders = (body.get("customer"), "customer.metadata"), (body, "metadata"), (body, "payload")
+    found = []
+    for holder, path in holders:
+        members = holder.get(path.rpartition(".")[2]) if type(holder) is dict else None
+        for name, value in members.items() if type(members) is dict else ():
+            if name in _AMOUNTS and value is not None and read_amount(value) is None:
+                found.append(f"{path}.{name}")
+    return found
 
 
 _IN: Final = frozenset(

@@ -1,5 +1,7 @@
 """Hints to the author of a client: what of a request nobody reads, and what was probably meant."""
 
+from collections.abc import Sequence
+
 from vettance.web.asgi import Header
 from vettance.web.query import names_beyond
 from vettance.web.routing import Call, Route
@@ -13,8 +15,10 @@ def wants_hints(call: Call) -> bool:
 
 
 def hints_of(call: Call) -> tuple[Header, ...]:
-    """Return the header that names unknown members and parameters, never what they hold, if there are any and
-    the caller wants it. It is part of the answer: a caller that is answered from memory gets it too.
+    """Return the header that names unknown members and parameters and unreadable amounts, if there are any.
+
+    It never tells what they hold, and is given to a caller that wants it. It is part of the answer: a caller
+    that is answered from memory gets it too.
     """
     if call.hints is None:
         call.hints = _unknown(call.route, call) if call.route is not None and wants_hints(call) else ()
@@ -23,6 +27,10 @@ def hints_of(call: Call) -> tuple[Header, ...]:
 
 def _unknown(route: Route, call: Call) -> tuple[Header, ...]:
     found = names_beyond(call.query_string, route.query)
+    unreadable: Sequence[str] = ()
     if call.parsed is not None and route.takes is not None:
         found += unknown_members(call.parsed, route.takes, route.knows)
-    return ((b"x-vettance-unknown", header_text(found).encode("ascii")),) if found else ()
+        unreadable = route.unreadable(call.parsed) if route.unreadable is not None else ()
+    if not found and not unreadable:
+        return ()
+    return ((b"x-vettance-unknown", header_text(found, unreadable).encode("ascii")),)

@@ -2,7 +2,7 @@
 
 import enum
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
@@ -152,6 +152,7 @@ class Route(msgspec.Struct, frozen=True):
     in_openapi: bool = True
     key_setting: str | None = None  # a boolean field of `Tenant` that lets API keys in where tokens are asked
     knows: KnownNames = NO_NAMES  # names with a meaning in members of the body that may have any form
+    unreadable: Callable[[JSON], Sequence[str]] | None = None  # the members that hold no number and should
     scopes: tuple[KeyScope, ...] = (KeyScope.DECIDE,)  # a key needs one of them
     product: str | None = None  # the product a tenant must have: a boolean field of `Tenant`, such as `aml`
 

@@ -87,11 +87,15 @@ def unknown_parameters(sent: Iterable[str], taken: tuple[str, ...]) -> list[Unkn
     return [UnknownName(f"?{name}", targets.nearest(_name(name), _ALIKE_MIN)) for name in strange]
 
 
-def header_text(found: Iterable[UnknownName]) -> str:
-    """Write unknown names as the value of a header: ASCII, nothing that could end or divide it, bounded."""
+def header_text(found: Iterable[UnknownName], unreadable: Iterable[str] = ()) -> str:
+    """Write unknown names as the value of a header: ASCII, nothing that could end or divide it, bounded.
+
+    `unreadable` are the paths of members that are known and hold no number where only numbers are read.
+    """
     text = ""
-    for path, nearest in found:
-        each = quote(path, safe="?$@") + (f" (did you mean {nearest}?)" if nearest is not None else "")
+    said = [(path, f"did you mean {nearest}?" if nearest is not None else "") for path, nearest in found]
+    for path, remark in (*said, *((path, "not a number") for path in unreadable)):
+        each = quote(path, safe="?$@") + (f" ({remark})" if remark else "")
         if len(text) + len(each) > HEADER_BYTES_MAX:
             break
         text += f", {each}" if text else each

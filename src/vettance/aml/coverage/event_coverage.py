@@ -8,9 +8,8 @@ import msgspec
 
 from vettance.aml.aml_event import AmlEventBody, read_taken_aml_event
 from vettance.aml.member_spellings import read_members
-from vettance.aml.transfer import known_names
+from vettance.aml.transfer import known_names, unreadable_amounts
 from vettance.decisions.active_rulesets import ActiveRules
-from vettance.decisions.field_readers import read_amount
 from vettance.rules.compiler import CompiledRules
 from vettance.rules.needs import needs
 from vettance.rules.rule import Rule
@@ -31,7 +30,6 @@ PARTS: Final = {
     "counterparty": ("counterpartyId", "counterpartyAccount", "counterpartyName"),
     "counterpartyCountry": ("counterpartyCountry",),
 }
-_AMOUNTS: Final = ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmount", "marketValue")
 
 
 class AmlCoverage(NamedTuple):
@@ -66,7 +64,7 @@ def cover(newest: Iterable[NewestAmlEvent]) -> AmlCoverage:
             continue
         events += 1
         said = read_members(_members(body, "metadata"), _members(body, "payload"))
-        unreadable.update(name for name in _AMOUNTS if name in said and read_amount(said[name]) is None)
+        unreadable.update(unreadable_amounts(body))
         unknown.update(unknown_members(body, AmlEventBody, known_names()))
         if body.get("eventCategory") in (None, "TRANSACTION"):
             transactions += 1
