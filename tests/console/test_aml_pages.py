@@ -91,7 +91,7 @@ def test_the_rules_tell_what_events_leave_out(service: Service) -> None:
     assert "metadata.amount cannot be read in 1 event." in shown
     assert "Nothing reads metadata.conterpartyId" in shown
     assert "Did you mean metadata.counterpartyId?" in shown
-    assert "100 % of the transactions come without a currency." in shown
+    assert "100.0 % of the transactions come without a currency." in shown
     assert "An invoice far from the worth of the goods needs invoice_amount and market_value." in shown
 
 
