@@ -13,7 +13,7 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from bench.fixtures.processes import machine
 from bench.store.history_reading import DONE, fill
@@ -62,8 +62,8 @@ def _code(path: Path, tenant: str, share: int) -> None:
 
 
 async def _measured(folder: Path, tenant: str, decisions: int, rounds: int) -> list[float]:
-    """Erase so many customers and return the microseconds of the processor for each decision of the tenant."""
-    costs: list[Any] = []
+    """Erase so many customers; returns the microseconds of the processor for each decision of the tenant."""
+    costs: list[float] = []
     async with await SqliteStore.open(store_path(folder), writer="thread") as store:
         await store.migrate()
         for name in await asyncio.to_thread(_customers, store_path(folder), tenant, rounds):

@@ -21,7 +21,9 @@ from vettance.retention.segment_rewrite import Renamer
 from vettance.retention.stored_texts import (
     AML,
     ANSWERS,
+    ATTEMPTS,
     COUNTS,
+    DELIVERIES,
     ENTRIES,
     KEPT,
     LISTS,
@@ -248,6 +250,13 @@ class Eraser:
 
     async def _rows(self, tenant: str, place: TextColumns) -> AsyncIterator[list[tuple[Row, Row]]]:
         """Yield the rows of a place with their keys, a piece at a time."""
+        if place is ATTEMPTS:
+            async for deliveries in self._rows(tenant, DELIVERIES):
+                numbers = [seq for _, (seq,) in deliveries]
+                for start in range(0, len(numbers), _PAGE):
+                    asked = sql.select_attempts(tenant, numbers[start : start + _PAGE])
+                    yield [(row[:2], row[2:]) for row in await self._store.read(asked)]
+            return
         after: Sequence[Any] = place.start
         width = len(place.keys)
         while rows := await self._store.read(sql.select_place(tenant, place, after)):

@@ -7,9 +7,11 @@ from vettance.db.engine import Row, Statement, bounded_key, everyone, in_list, i
 from vettance.db.tables import (
     AML_CASE_COUNT,
     AML_SUBJECT,
+    ATTEMPT,
     CHANGE,
     CHUNK,
     DECISION,
+    DELIVERY,
     EVENT,
     FEEDBACK,
     LABEL,
@@ -176,28 +178,31 @@ def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
 
 _NAMED: Final = (
     "SELECT decision.seq, decision.id, event.sent, decision.record, event.signals, "
-    f"{', '.join(f'decision.{name}' for name in COLUMNS)} "
-    "FROM decision JOIN event ON event.id = decision.id WHERE "
+    f"{', '.join(f'decision.{name}' for name in COLUMNS)} FROM decision "
 )
+_JOINED: Final = "JOIN event ON event.id = decision.id "
+#: Event by event: PostgreSQL would rather read a log of some hundred thousand events for each piece of it.
+_JOINED_ONE_BY_ONE: Final = (
+    "CROSS JOIN LATERAL (SELECT sent, signals FROM event WHERE event.id = decision.id OFFSET 0) AS event "
+)
+
+
+def _named(tenant: str, where: str, args: Sequence[Any]) -> Statement:
+    asked = scoped(DECISION.reading(EVENT), tenant, f"{_NAMED}{_JOINED}WHERE {where}", args)
+    one_by_one = in_pieces(asked._replace(sql=f"{_NAMED}{_JOINED_ONE_BY_ONE}WHERE {where}"))
+    return in_pieces(asked)._replace(postgres=one_by_one)
 
 
 def select_events(tenant: str, seqs: Sequence[int]) -> Statement:
     """(place, and what `NamedEvent` has) of some events by their places, in any order."""
     places, args = in_list(seqs)
-    return in_pieces(
-        scoped(
-            DECISION.reading(EVENT),
-            tenant,
-            f"{_NAMED}decision.tenant = ? AND decision.seq IN ({places})",
-            args,
-        )
-    )
+    return _named(tenant, f"decision.tenant = ? AND decision.seq IN ({places})", args)
 
 
 def select_log(tenant: str, after: int) -> Statement:
     """The same of the next events behind a place of the log."""
-    text = f"{_NAMED}decision.tenant = ? AND decision.seq > ? ORDER BY decision.seq LIMIT {STEP}"
-    return in_pieces(scoped(DECISION.reading(EVENT), tenant, text, (after,)))
+    where = f"decision.tenant = ? AND decision.seq > ? ORDER BY decision.seq LIMIT {STEP}"
+    return _named(tenant, where, (after,))
 
 
 def select_customers(tenant: str, after: int) -> Statement:
@@ -265,7 +270,10 @@ def rename_term(tenant: str, term_id: int, value: str) -> Statement:
 
 
 #: How the rows of a tenant are found in tables without a column of that name.
-_WHOSE: Final = {"attempt": "delivery IN (SELECT seq FROM delivery WHERE tenant = ?)", "tenant": "id = ?"}
+_WHOSE: Final = {
+    "attempt": "EXISTS (SELECT 1 FROM delivery WHERE seq = attempt.delivery AND delivery.tenant = ?)",
+    "tenant": "id = ?",
+}
 
 
 def _whose(place: TextColumns) -> str:
@@ -283,6 +291,18 @@ def select_place(tenant: str, place: TextColumns, after: Sequence[Any]) -> State
             f"AND ({keys}) > ({', '.join('?' * len(place.keys))}) ORDER BY {keys} LIMIT {STEP}",
             after,
         )
+    )
+
+
+def select_attempts(tenant: str, deliveries: Sequence[int]) -> Statement:
+    """(delivery, number, answer) of the attempts of some deliveries; an answer has a kilobyte at most."""
+    places, args = in_list(deliveries)
+    whose = f"SELECT seq FROM delivery WHERE tenant = ? AND seq IN ({places})"
+    return scoped(
+        ATTEMPT.reading(DELIVERY),
+        tenant,
+        f"SELECT delivery, number, answer FROM attempt WHERE delivery IN ({whose})",
+        args,
     )
 
 

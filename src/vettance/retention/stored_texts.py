@@ -12,7 +12,10 @@ _NUMBERS: Final = frozenset({"seq", "delivery", "number"})
 
 
 class TextColumns(NamedTuple):
-    """Columns of a table that may name a customer, by the keys of its rows."""
+    """Columns of a table that may name a customer, by the keys of its rows.
+
+    Rows are read in the order of these keys, by an index that begins with the tenant where there is one.
+    """
 
     table: str
     keys: tuple[str, ...]
@@ -34,15 +37,18 @@ class RetainedRecords(NamedTuple):
     option: str | None = None
 
 
+#: Read with the deliveries of the tenant, since they have no column of it.
+ATTEMPTS: Final = TextColumns("attempt", ("delivery", "number"), ("answer",))
+DELIVERIES: Final = TextColumns("delivery", ("seq",), ("seq",))
 #: Rewritten by every erasure. Events and decisions are too, by `erase.py`, and the answers kept for retries.
 REWRITTEN: Final = (
-    TextColumns("feedback", ("id",), ("notes", "external_case_id")),
+    TextColumns("feedback", ("target", "id"), ("notes", "external_case_id")),
     TextColumns("list_entry", ("id",), ("reason",)),
     # `request_id` is the caller's own `X-Request-Id`.
     TextColumns("job", ("seq",), ("sent", "error", "request_id")),
     TextColumns("delivery", ("seq",), ("body",)),
     TextColumns("message", ("id",), ("body",)),
-    TextColumns("attempt", ("delivery", "number"), ("answer",)),
+    ATTEMPTS,
     TextColumns("signal_batch", ("seq",), ("signals", "tenant_session", "sdk_session", "batch_id")),
     TextColumns("subscription", ("id",), ("last_error",)),
     # Those of the customer's own events go; a note on another may name them.
