@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bench.aml.case_names import CaseNames
+from bench.aml.case_names import CaseEvent, CaseNames
 from bench.aml.other_money import Other
 from bench.client.load import measure_apart
 from bench.fixtures.processes import cpu_s, machine
@@ -138,7 +138,7 @@ def measure_rules(events: Labelled, customers: int, days: int) -> None:
             typology[case] = kind
             caught[case] = caught.get(case, False) or bool(found)
             involved.add(customer)
-            names.note(kind, case, at_ms, [alert for _, alert in found])
+            names.note(kind, case, CaseEvent(at_ms, customer, body), [alert for _, alert in found])
             rules.setdefault(kind, Counter()).update({running[finding.rule].id for finding, _ in found})
         else:
             ordinary += 1
@@ -179,6 +179,7 @@ def measure_graph() -> None:
                 edge = graph.add(party, f"{party}{attempt}-{number}", at_ms, 900, "out", 90 * DAY_MS)
                 graph.cycle(edge)
                 graph.gathered(edge)
+                graph.spread(edge)
                 graph.grid(edge)
                 graph.mirror(edge)
             best = min(best, (time.perf_counter() - began) / 500 * 1e6)

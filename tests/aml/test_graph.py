@@ -61,6 +61,30 @@ def test_a_chain_counts_its_hops_and_names_its_parties() -> None:
     assert edge.path == ("n0", "n1", "n2", "n3", "n4")
 
 
+def test_a_sum_that_is_handed_on_tells_how_many_others_its_source_has_paid() -> None:
+    graph = Graph()
+    for number in range(4):
+        move(graph, "source", f"m{number}", 1000, number)
+    move(graph, "source", "rent", 9_000, 4)  # No like sum.
+    move(graph, "source", "m0", 1000, 5)  # No new party.
+    edge = move(graph, "m1", "end", 950, 6)
+    assert (graph.spread(edge), graph.gathered(edge)) == (4, 1)
+    assert graph.gathered(move(graph, "m2", "end", 950, 7)) == 2
+    assert graph.spread(move(graph, "m3", "end", 950, 24 * 3)) == 4
+    assert graph.spread(move(graph, "x", "y", 950, 8)) == 0
+
+
+def test_a_grid_counts_senders_of_three_shared_receivers_and_the_receivers_of_two_senders() -> None:
+    graph = Graph()
+    found = [
+        graph.grid(move(graph, sender, receiver, 1000, 1))
+        for sender, receiver in ("aq", "ar", "as", "bq", "br", "bs", "bt", "cs", "cr", "cq", "az")
+    ]
+    none = (0, 0)
+    assert found == [none, none, none, (1, 1), (1, 2), (2, 3), none, (1, 1), (1, 2), (3, 3), none]
+    assert graph.grid(move(graph, "d", "q", 1, 2)) == none
+
+
 def test_both_sides_of_one_transfer_are_one_transfer() -> None:
     graph = Graph()
     first = graph.add("a", "b", START, 900.0, "out", PAIR_MS)
@@ -93,6 +117,7 @@ def test_a_hub_costs_no_more_than_twice_an_ordinary_account() -> None:
         for edge in (move(graph, party, receiver, 900, 51), move(graph, sender, party, 900, 51)):
             graph.cycle(edge)
             graph.gathered(edge)
+            graph.spread(edge)
             graph.grid(edge)
             graph.mirror(edge)
             graph.repeats(edge)

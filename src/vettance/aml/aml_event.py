@@ -45,11 +45,12 @@ class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     one; `awake_hours`: since it came back from 30 days of silence. `cycle` counts the parties of a circle
     that this transfer closes (`old_cycle` also where they dealt with each other before), `chain` the hops
     that one sum has made through it, `gathered` the accounts over which money of one source meets again
-    here, `grid` the senders that share two receivers with this one. `mirror` is this sum as a share of the
-    closest one received within a day. `repeats` counts the similar transfers of a day between the two,
-    `split_days` the days since the receiver last collected a sum in parts from anybody. `benford` is the
-    chi-square of the first digits of the party's amounts, from 50 amounts on. `peers_above` is the share
-    of its peers (`peers.py`) to whom as much comes in a month. `path` names the parties of
+    here, `spread` the new parties that its source has paid, `grid` the senders that share three receivers
+    with this one, `shared` the most receivers that another one has in common with it. `mirror` is this sum
+    as a share of the closest one received within a day. `repeats` counts the similar transfers of a day
+    between the two, `split_days` the days since the receiver last collected a sum in parts from anybody.
+    `benford` is the chi-square of the first digits of the party's amounts, from 50 amounts on. `peers_above`
+    is the share of its peers (`peers.py`) to whom as much comes in a month. `path` names the parties of
     the circle or chain. `newer_ms` are the moments of the newest transfers of the two parties where this
     one comes late, behind them. Keys of parties are `p:` and an id, or `a:` and an account where nobody's id
     is known.
@@ -71,7 +72,9 @@ class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     old_cycle: int = 0
     chain: int = 0
     gathered: int = 0
+    spread: int = 0
     grid: int = 0
+    shared: int = 0
     mirror: float | None = None
     repeats: int = 0
     split_days: float | None = None

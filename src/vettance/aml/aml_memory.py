@@ -231,6 +231,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
     edge = graph.add(sender, receiver, event.occurred_at_ms, transfer.amount, told, PAIR_MS)
     circle = graph.cycle(edge)
     old_circle = circle or graph.cycle(edge, known=True)
+    grid, shared = graph.grid(edge)
     split_ms = graph.nodes[receiver].split_ms
     payer, payee = book.own.get(sender), book.own.get(receiver)
     return TransferHistory(
@@ -250,7 +251,9 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
         old_cycle=len(old_circle),
         chain=edge.depth,
         gathered=graph.gathered(edge),
-        grid=graph.grid(edge),
+        spread=graph.spread(edge),
+        grid=grid,
+        shared=shared,
         mirror=graph.mirror(edge) if transfer.outgoing else None,
         # Somebody who buys several times a day in one shop does not send it parts of a sum.
         repeats=0 if transfer.buys else graph.repeats(edge),

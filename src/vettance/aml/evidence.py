@@ -138,6 +138,10 @@ def _shape(event: AmlEvent, names: Sequence[str]) -> list[str]:
         said.append(f"hop {trail.chain} of {' → '.join(map(_name, trail.path))}")
     if "gathered" in names and trail.gathered:
         said.append(f"over {trail.gathered} parties")
+    if "spread" in names and trail.spread:
+        said.append(f"the source has paid {trail.spread} new parties")
+    if "shared" in names and trail.shared:
+        said.append(f"{trail.shared} receivers in common with another sender")
     if "grid" in names and trail.grid:
         said.append(f"{trail.grid} senders share their receivers")
     if "idle_days" in names and trail.idle_days is not None:

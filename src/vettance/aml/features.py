@@ -263,6 +263,8 @@ def _shape_fields() -> tuple[Field, ...]:
             number,
             COUNT,
         ),
+        _plain("spread", "trail.spread", "New parties that the source of this sum paid.", number, COUNT),
+        _plain("shared", "trail.shared", "Receivers in common with one other sender.", number, COUNT),
         _plain(
             "grid",
             "trail.grid",

@@ -23,7 +23,7 @@ _WEIGHT_MIN: Final = 0.5
 BEGINS: Final[Mapping[str, frozenset[str]]] = {
     "FAN_IN": frozenset(("SMURFING", "GATHER_SCATTER", "SCATTER_GATHER", "BIPARTITE")),
     "FAN_OUT": frozenset(("GATHER_SCATTER", "SCATTER_GATHER", "BIPARTITE")),
-    "SMURFING": frozenset(("GATHER_SCATTER", "SCATTER_GATHER")),
+    "SMURFING": frozenset(("GATHER_SCATTER", "SCATTER_GATHER", "BIPARTITE")),
     "LAYERING": frozenset(("CYCLE", "SCATTER_GATHER")),
     "RAPID_IN_OUT": frozenset(("CYCLE", "MULE_ACCOUNT")),
     "STRUCTURING": frozenset(("FUNNEL_ACCOUNT",)),

@@ -21,6 +21,8 @@ PARTIES_MAX: Final = 7  # A longer circle is not looked for.
 CHAIN_MAX: Final = 8  # A longer chain counts as this one.
 KNOWN_MAX: Final = 2_048  # Receivers remembered of one account; the least recent one is forgotten beyond.
 
+PAID_MAX: Final = 8  # Receivers looked at of one account.
+
 LIKE_MIN: Final = 0.2  # Sums of one shape differ by no more than this, whatever unit the tenant sends.
 CYCLE_MS: Final = 14 * DAY_MS
 CHAIN_GAP_MS: Final = 3 * DAY_MS
@@ -198,31 +200,31 @@ class Graph:
         source = edge.source
         if source is None or not edge.is_new:
             return 0
-        return len({other.sender for other in self._recent(edge) if other.source == source})
+        return len({other.sender for other in self._recent(edge, edge.receiver) if other.source == source})
 
-    def grid(self, edge: GraphEdge) -> int:
-        """Count the senders (this one included) that pay both this receiver and two others of this sender."""
+    def spread(self, edge: GraphEdge) -> int:
+        """Count the receivers to whom the source of this sum lately sent like ones for the first time."""
+        source = edge.source
+        if source is None or not edge.is_new:
+            return 0
+        receivers = self._paid_lately(source, edge)
+        return sum(any(other.sender == source for other in self._recent(edge, one)) for one in receivers)
+
+    def grid(self, edge: GraphEdge) -> tuple[int, int]:
+        """Count the senders (this one included) that pay both this receiver and two others of this sender,
+        and the most receivers (this one included) that it has in common with one of them.
+        """
         if not edge.is_new:
-            return 0
-        beside = {other.sender for other in self._recent(edge)} - {edge.sender}
-        if not beside:
-            return 0
-        shared = dict.fromkeys(beside, 0)
-        known = self.nodes[edge.sender].known
-        for receiver in islice(reversed(known), 8):
-            if receiver == edge.receiver or known[receiver] < edge.at_ms - MEET_MS:
-                continue
-            payee = self.nodes.get(receiver)
-            if payee is None:
-                continue
-            senders = {
-                other.sender
-                for other in payee.ins[-EDGES_MAX:]
-                if other.is_new and _is_like(other, edge) and abs(edge.at_ms - other.at_ms) <= MEET_MS
-            }
-            for sender in senders & beside:
-                shared[sender] += 1
-        return 1 + sum(count >= 2 for count in shared.values())
+            return 0, 0
+        shared = dict.fromkeys((other.sender for other in self._recent(edge, edge.receiver)), 1)
+        shared.pop(edge.sender, None)
+        if not shared:
+            return 0, 0
+        for receiver in self._paid_lately(edge.sender, edge):
+            if receiver != edge.receiver:
+                for sender in {other.sender for other in self._recent(edge, receiver)} & shared.keys():
+                    shared[sender] += 1
+        return 1 + sum(count >= 3 for count in shared.values()), max(shared.values())
 
     def mirror(self, edge: GraphEdge) -> float | None:
         """Return this sum as a share of the closest one that its sender received within a day.
@@ -238,9 +240,18 @@ class Graph:
         ]
         return min(shares, key=lambda share: abs(share - 1), default=None)
 
-    def _recent(self, edge: GraphEdge) -> Iterator[GraphEdge]:
-        """Give the latest new transfers to the receiver of this one that are worth looking at."""
-        for other in self.nodes[edge.receiver].ins[-EDGES_MAX:]:
+    def _paid_lately(self, sender: str, edge: GraphEdge) -> Iterator[str]:
+        """Give the parties that a sender has paid within `MEET_MS` before a transfer, the last ones only."""
+        payer = self.nodes.get(sender)
+        if payer is not None:
+            for receiver in islice(reversed(payer.known), PAID_MAX):
+                if payer.known[receiver] >= edge.at_ms - MEET_MS:
+                    yield receiver
+
+    def _recent(self, edge: GraphEdge, receiver: str) -> Iterator[GraphEdge]:
+        """Give the latest new transfers to a party that are of the time and the size of this one."""
+        payee = self.nodes.get(receiver)
+        for other in payee.ins[-EDGES_MAX:] if payee is not None else ():
             if other.is_new and _is_like(other, edge) and abs(edge.at_ms - other.at_ms) <= MEET_MS:
                 yield other
 
