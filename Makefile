@@ -100,7 +100,8 @@ sdk:  ## Build the browser SDK into the package (needs Node; running the service
 	cd sdk/web && npm ci --no-audit --no-fund && npm run check && npm run build
 
 # What answers the same on both stores is tested on both.
-ON_BOTH := tests/lists tests/retention/test_tenant_deletion.py::test_a_tenant_is_deleted_beside_a_running_server tests/history/test_history_api.py tests/jobs tests/feedback \
+ON_BOTH := tests/lists $(addprefix tests/retention/test_tenant_deletion.py::test_,a_tenant_is_deleted_beside_a_running_server \
+  nothing_of_a_deleted_tenant_stays_in_redis_or_in_the_folder) tests/history/test_history_api.py tests/jobs tests/feedback \
   tests/replays/test_idempotency_api.py tests/webhooks/test_api.py tests/decisions/test_evaluate_api.py \
   $(addprefix tests/exchange/test_exchange.py::test_,what_was_exported_can_be_imported \
   importing_a_file_again_takes_nothing_twice an_import_that_was_killed_goes_on_where_it_stopped) $(addprefix tests/retention/test_retention.py::test_,retention_runs_from_the_command_line \

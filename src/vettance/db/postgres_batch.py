@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.db.dialect import ExecutionRun, Form, add_up, arrange
-from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
+from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Statement, StoreDown
 from vettance.db.postgres_link import ERRORS, RolledBack, StatementRefused, failure
 
 #: How many rows each statement of a write changed, or why none of it was kept.
@@ -40,9 +40,10 @@ class BatchCommitter:
         await connection.execute(BEGIN)
 
     async def admit(self, connection: Any, tenants: Collection[str]) -> None:
-        """Name the tenants whose rows the transaction touches."""
+        """Name the tenants whose rows the transaction touches; maintenance of all is shown every row."""
         if tenants:
-            await connection.fetchval(_TENANTS, ",".join(sorted(tenants)))
+            shown = EVERYBODY if EVERYBODY in tenants else ",".join(sorted(tenants))
+            await connection.fetchval(_TENANTS, shown)
 
     async def apply(self, connection: Any, batch: CommitBatch) -> list[Reply]:
         """Commit all writes at once; if one fails, undo them and commit them apart, so that only it fails.
