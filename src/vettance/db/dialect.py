@@ -22,8 +22,8 @@ class Form:
     and as many rows change as are given. `many` inserts any number of rows, given as one list for each
     argument (`{0}` … stand for the types of the arguments), and is there where rows of one statement cannot
     update each other. With `key`, they cannot once rows that agree in these arguments are one, their other
-    arguments added up. `counted` answers with the number of rows that
-    changed, for any other change. `heard` tells of which tenants of a list a statement may change anything.
+    arguments added up. `counted` answers with the number of rows that changed, for any other change. `heard`
+    tells of which tenants of a list a statement may change anything.
     """
 
     text: str
