@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.history.past import DAY_MS, MADE, START_MS, Archive, Asked, Made, Past, wants
+from tests.history.past import DAY_MS, MADE, SEALED, START_MS, Archive, Asked, Made, Past, wants
 from tests.history.test_recount import SEALS, SEARCHES, WANTED, expected, listed
 from tests.live import Caller, Service
 from vettance.db.engine import Row, Statement
@@ -78,6 +78,21 @@ def test_lists_are_true_to_what_retention_leaves(
         await archive.store.write(Statement("INSERT INTO id_search (id_search) VALUES ('integrity-check')"))
 
     archive.runner.run(scene())
+
+
+def test_texts_of_what_is_left_stay_however_many_chunks_there_are(archive: Archive) -> None:
+    tenant, count, gone = archive.tenant(), 40 * SEALED, 3 * SEALED
+
+    async def scene() -> list[str]:
+        await archive.store.write(insert_tenant(Tenant(id=tenant, name="t"), 0))
+        lived = [(0, Made(customer_id=f"of {number}", waited_ms=1000)) for number in range(count)]
+        (past,) = await archive.live([tenant], lived, [count - 1])
+        before_ms = past[gone].evaluated_at_ms
+        await Retainer(archive.store, Policy(events=1), lambda: before_ms + DAY_MS).run()
+        select = Statement("SELECT value FROM term WHERE tenant = ?", (tenant,))
+        return [row[0] for row in await archive.store.read(select) if row[0].startswith("of ")]
+
+    assert sorted(archive.runner.run(scene())) == sorted(f"of {number}" for number in range(gone, count))
 
 
 class Retained:
