@@ -2,7 +2,7 @@
 
 import pytest
 
-from vettance.db.dialect import add_up, arrange, form_of, numbered
+from vettance.db.dialect import BULK_ROWS, add_up, arrange, bulk_size, bulk_text, form_of, numbered
 from vettance.db.engine import COUNTED, NOTHING, Statement, insert, scoped
 from vettance.db.tables import API_KEY, DELIVERY, INTEREST, MESSAGE, SUBSCRIPTION, TENANT, Insert, Table
 
@@ -14,9 +14,16 @@ ADDED = Insert(HITS, COLUMNS, key="tenant, day", adds="hits, misses")
 def test_an_insert_that_adds_everything_up_names_its_rows_by_the_rest() -> None:
     form = form_of(insert(ADDED, "ten_a", (1, 2, 3)))
     assert form.key == (0, 1)
-    assert form.many is not None
-    assert form.many.startswith("INSERT INTO hits (tenant, day, hits, misses) SELECT given.c1")
-    assert form.many.endswith("misses = hits.misses + excluded.misses")
+    assert form.bulk is ADDED
+
+
+def test_a_bulk_insert_takes_up_to_as_many_rows_as_it_is_written_for() -> None:
+    assert bulk_text(ADDED, ("text", "int8", "int8", "int8"), 2) == (
+        "INSERT INTO hits (tenant, day, hits, misses) SELECT * FROM (VALUES ($1::text, $2::int8, $3::int8, "
+        "$4::int8), ($5, $6, $7, $8)) AS given LIMIT $9 ON CONFLICT (tenant, day) DO UPDATE SET "
+        "hits = hits.hits + excluded.hits, misses = hits.misses + excluded.misses"
+    )
+    assert [bulk_size(rows) for rows in (2, 3, 5, 16, 17, BULK_ROWS)] == [2, 4, 8, 16, 32, 32]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +39,7 @@ def test_an_insert_that_adds_everything_up_names_its_rows_by_the_rest() -> None:
 )
 def test_an_insert_that_does_more_is_sent_row_by_row(into: Insert) -> None:
     form = form_of(insert(into, "ten_a", (1, 2, 3)))
-    assert (form.key, form.many, form.width) == ((), None, 4)
+    assert (form.key, form.bulk, form.width) == ((), None, 4)
 
 
 def test_an_insert_that_may_change_nothing_is_asked_how_many_rows_changed() -> None:

@@ -30,7 +30,8 @@ from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown, everyo
 from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import Seat, SqliteStore, store_path
-from vettance.db.tables import API_KEY, CATALOG, DECISION, DELIVERY, EVENT, QUOTA_USE, Insert, Table
+from vettance.db.tables import API_KEY, CATALOG, CHANGE, DECISION, DELIVERY, EVENT, QUOTA_USE, Insert, Table
+from vettance.tenants.sql import note_change
 
 AnyStore = SqliteStore | PostgresStore
 
@@ -78,6 +79,16 @@ async def test_inserts_of_several_rows_tell_how_many_each_changed(store: AnyStor
     assert await store.read(all_uses()) == [
         ("ten_a", hour, used) for hour, used in enumerate((4, 3, 2, 1, 1, 1, 1, 0, 0))
     ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 31, 33, 70])
+async def test_rows_that_are_written_together_are_numbered_in_their_order(
+    store: AnyStore, count: int
+) -> None:
+    noted = [f"{number}" for number in range(count)]
+    assert await store.write(*(note_change("lists", "ten_a", one, 1) for one in noted)) == [1] * count
+    found = await store.read(everyone(CHANGE, "SELECT subject FROM change ORDER BY seq"))
+    assert [row[0] for row in found] == noted
 
 
 async def test_of_an_insert_of_several_rows_nothing_is_kept_when_one_is_refused(store: AnyStore) -> None:

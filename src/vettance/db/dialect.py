@@ -12,6 +12,11 @@ from vettance.db.engine import COUNTED, Statement
 from vettance.db.tables import Insert, Tables
 
 _CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
+#: A text for each number of rows would fill the cache of prepared statements; these waste less than half.
+_BULK_SIZES: Final = (2, 4, 8, 16, 32)
+#: Most rows of one bulk insert. One of the widest table is a text of seven kilobytes then: the driver does
+#: not keep texts of more than fifteen.
+BULK_ROWS: Final = _BULK_SIZES[-1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,17 +24,16 @@ class Form:
     """How statements of one text are sent; made once for each text.
 
     `width`, for an insert of given rows, is how many arguments one row takes; the text inserts one row then,
-    and as many rows change as are given. `many` inserts any number of rows, given as one list for each
-    argument (`{0}` … stand for the types of the arguments), and is there where rows of one statement cannot
-    update each other. With `key`, they cannot once rows that agree in these arguments are one, their other
-    arguments added up. `counted` answers with the number of rows that changed, for any other change. `heard`
-    tells of which tenants of a list a statement may change anything.
+    and as many rows change as are given. `bulk` is that insert where many rows may go in one statement,
+    since they cannot update each other. With `key`, they cannot once rows that agree in these arguments are
+    one, their other arguments added up. `counted` answers with the number of rows that changed, for any other
+    change. `heard` tells of which tenants of a list a statement may change anything.
     """
 
     text: str
     tables: Tables | None
     width: int = 0
-    many: str | None = None
+    bulk: Insert | None = None
     key: tuple[int, ...] = ()
     counted: str | None = None
     heard: str | None = None
@@ -45,7 +49,7 @@ def form_of(one: Statement) -> Form:
 @functools.lru_cache(maxsize=500)
 def _form_of_insert(into: Insert) -> Form:
     text = numbered(into.text)
-    return Form(text, into, into.width, _many(into) if into.key or not into.tail else None, into.key)
+    return Form(text, into, into.width, into if into.key or not into.tail else None, into.key)
 
 
 @functools.lru_cache(maxsize=2_000)
@@ -101,16 +105,24 @@ def numbered(sql: str) -> str:
     return "'".join(parts)
 
 
-def _many(into: Insert) -> str:
-    """Build the insert of many rows, column by column; the order of the rows is kept."""
-    numbers = range(1, into.width + 1)
-    lists = ", ".join(f"${number}::{{{number - 1}}}[]" for number in numbers)
-    columns = ", ".join(f"c{number}" for number in numbers)
-    chosen = ", ".join(f"given.c{number}" for number in numbers)
-    return (
-        f"{into.head} SELECT {chosen} FROM unnest({lists}) WITH ORDINALITY AS given ({columns}, place) "
-        f"ORDER BY given.place{into.tail}"
+def bulk_size(rows: int) -> int:
+    """Return the least number of rows that a bulk insert is written for and that holds so many."""
+    return next((size for size in _BULK_SIZES if size >= rows), BULK_ROWS)
+
+
+def bulk_text(into: Insert, types: Sequence[str], size: int) -> str:
+    """Build the insert of up to `size` rows, given one behind the other, and last how many of them there are.
+
+    Rows that are there only to fill it up are not looked at. The order of the rows is kept.
+    """
+    width = len(types)
+    first = ", ".join(f"${place}::{kind}" for place, kind in enumerate(types, 1))
+    others = (
+        ", ".join(f"${place}" for place in range(start, start + width))
+        for start in range(width + 1, size * width, width)
     )
+    given = ", ".join(f"({row})" for row in (first, *others))
+    return f"{into.head} SELECT * FROM (VALUES {given}) AS given LIMIT ${size * width + 1}{into.tail}"
 
 
 class ExecutionRun(NamedTuple):

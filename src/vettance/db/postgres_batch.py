@@ -1,11 +1,13 @@
 """Group commit on PostgreSQL: applies the writes of many callers in one transaction and answers each."""
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from vettance.db.dialect import ExecutionRun, Form, add_up, arrange
+from vettance.db.dialect import BULK_ROWS, ExecutionRun, Form, add_up, arrange, bulk_size, bulk_text
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Statement, StoreDown
 from vettance.db.postgres_link import ERRORS, RolledBack, StatementRefused, failure
+from vettance.db.tables import Insert
 
 #: How many rows each statement of a write changed, or why none of it was kept.
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
@@ -33,7 +35,7 @@ class BatchCommitter:
     """Applies batches on a connection that is passed to it; caches the texts of bulk inserts."""
 
     def __init__(self) -> None:
-        self._bulk: dict[str, str] = {}
+        self._bulk: dict[tuple[Insert, int], str] = {}
 
     async def begin(self, connection: Any) -> None:
         """Open a transaction and wait for this process's turn."""
@@ -105,10 +107,10 @@ class BatchCommitter:
             if form.counted is form.text:
                 return [int(await connection.fetchval(form.text, *rows[0]))]
             return [_changed(await connection.execute(form.text, *rows[0]))]
-        if form.many is not None:
-            text = self._bulk.get(form.text) or await self._prepare(connection, form)
+        if form.bulk is not None:
             given = add_up(rows, form.key) if form.key else rows
-            await connection.execute(text, *[list(column) for column in zip(*given, strict=True)])
+            for start in range(0, len(given), BULK_ROWS):
+                await self._insert(connection, form, form.bulk, given[start : start + BULK_ROWS])
             return [1] * len(rows)
         if form.width:
             await connection.executemany(form.text, rows)
@@ -117,11 +119,20 @@ class BatchCommitter:
             return [row[0] for row in await connection.fetchmany(form.counted, rows)]
         return [_changed(await connection.execute(form.text, *args)) for args in rows]
 
-    async def _prepare(self, connection: Any, form: Form) -> str:
-        """Learn the types of an insert's arguments, and build the text that takes them as lists."""
+    async def _insert(self, connection: Any, form: Form, into: Insert, rows: Sequence[Sequence[Any]]) -> None:
+        if len(rows) == 1:
+            await connection.execute(form.text, *rows[0])
+            return
+        size = bulk_size(len(rows))
+        text = self._bulk.get((into, size)) or await self._write_bulk(connection, form, into, size)
+        empty = [None] * (into.width * (size - len(rows)))
+        await connection.execute(text, *chain.from_iterable(rows), *empty, len(rows))
+
+    async def _write_bulk(self, connection: Any, form: Form, into: Insert, size: int) -> str:
+        """Learn the types of an insert's arguments, and build the text that takes so many rows."""
         prepared = await connection.prepare(form.text)
         types = [kind.name for kind in prepared.get_parameters()]
-        text = self._bulk[form.text] = str(form.many).format(*types)
+        text = self._bulk[into, size] = bulk_text(into, types, size)
         return text
 
     async def _apart(self, connection: Any, writes: Sequence[Sequence[Statement]]) -> list[Reply]:

@@ -5,7 +5,7 @@ import hashlib
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, ClassVar, Final, Protocol
 
@@ -56,10 +56,19 @@ class LuaScript:
         self.sha = hashlib.sha1(self.text, usedforsecurity=False).hexdigest().encode()
 
 
-def pack(parts: Iterable[bytes]) -> bytes:
+#: What says how long a part is; formatting it takes longer than all else that packs the part.
+_LENGTHS: Final = [b"$%d" % length for length in range(512)]
+
+
+def pack(parts: Sequence[bytes]) -> bytes:
     """Return a command in the protocol of Redis (RESP, "arrays of bulk strings")."""
-    sent = [b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]
-    return b"*%d\r\n" % len(sent) + b"".join(sent)
+    sent = [b"*%d" % len(parts)]
+    for part in parts:
+        length = len(part)
+        sent.append(_LENGTHS[length] if length < len(_LENGTHS) else b"$%d" % length)
+        sent.append(part)
+    sent.append(b"")
+    return b"\r\n".join(sent)
 
 
 class RedisLine(Protocol):
