@@ -10,7 +10,7 @@ from vettance.decisions.sql import DAY_S, MINUTE_S
 from vettance.fairness.isolation import Isolation, WorkFailure
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
-from vettance.history.segment import TYPES, SEARCHED_BITS, Array
+from vettance.history.segment import SEARCHED_BITS, TYPES, Array
 from vettance.history.sql import select_column, select_last_compacted
 from vettance.retention import sql
 from vettance.settings.retention_policy import Policy
