@@ -17,6 +17,8 @@ Reply = list[int] | Clash | Lost | Misuse | StoreDown
 # cannot deadlock. The number is the word "vettance" in ASCII, so that nobody else will take the same one.
 TURN: Final = 0x76657474616E6365
 BEGIN: Final = f"BEGIN; SELECT pg_advisory_xact_lock({TURN})"
+#: Which of some tenants have listeners, by the question and the tenants.
+Hearing = dict[tuple[str, frozenset[str]], set[str]]
 _TENANTS: Final = "SELECT set_config('vettance.tenant', $1, true)"
 
 
@@ -84,20 +86,27 @@ class BatchCommitter:
         Raises `WrongRowCount`, and what the driver raises; the transaction is of no more use then.
         """
         counts = [[0] * len(write) for write in writes]
+        hearing: Hearing = {}
         for step in arrange(writes):
+            if step.form.heard is None:
+                hearing.clear()  # It may be what adds or removes listeners.
             for number, place, changed in zip(
-                step.write, step.place, await self._run(connection, step), strict=True
+                step.write, step.place, await self._run(connection, step, hearing), strict=True
             ):
                 counts[number][place] += changed
         for write, changed_rows in zip(writes, counts, strict=True):
             _insist(write, changed_rows)
         return counts
 
-    async def _run(self, connection: Any, step: ExecutionRun) -> list[int]:
+    async def _run(self, connection: Any, step: ExecutionRun, hearing: Hearing) -> list[int]:
         form, rows = step.form, step.args
         if form.heard is None:
             return await self._change(connection, form, rows)
-        heard = {row[0] for row in await connection.fetch(form.heard, list({row[0] for row in rows}))}
+        tenants = frozenset([row[0] for row in rows])
+        heard = hearing.get((form.heard, tenants))
+        if heard is None:
+            found = await connection.fetch(form.heard, list(tenants))
+            heard = hearing[form.heard, tenants] = {row[0] for row in found}
         told = [row for row in rows if row[0] in heard]
         counts = iter(await self._change(connection, form, told) if told else ())
         return [next(counts) if row[0] in heard else 0 for row in rows]
@@ -143,7 +152,7 @@ class BatchCommitter:
                 counts = []
                 for one in write:
                     steps = arrange([[one]])
-                    counts.append(sum([sum(await self._run(connection, step)) for step in steps]))
+                    counts.append(sum([sum(await self._run(connection, step, {})) for step in steps]))
                     _insist([one], counts[-1:])
             except WrongRowCount as unmet:
                 replies.append(Lost(str(unmet)))
