@@ -207,3 +207,20 @@ def test_a_script_can_tell_pending_migrations_from_a_failure(tmp_path: Path) -> 
     assert run(*check).exit_code == 0
     (tmp_path / "vettance.db").write_bytes(b"no store at all " * 1000)
     assert_one_line(run(*check))
+
+
+def test_what_shows_how_far_it_is_lets_servers_go_first_with_every_thread() -> None:
+    script = """
+import os, threading
+from vettance.commands import progress
+ready, over = threading.Event(), threading.Event()
+thread = threading.Thread(target=lambda: (ready.set(), over.wait()))
+thread.start()
+ready.wait()
+with progress("Exporting", 1):
+    print(*(os.getpriority(os.PRIO_PROCESS, one) for one in (os.getpid(), thread.native_id)))
+over.set()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    least = 10 if sys.platform == "linux" else 0
+    assert all(int(niceness) >= least for niceness in done.stdout.split())
