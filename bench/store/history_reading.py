@@ -5,6 +5,8 @@ Fills a store with made-up decisions (200,000 customers, 300,000 devices, 60 day
 service lays them out, and asks the endpoints of the history as requests do, in this process and without HTTP.
 A filled folder is used again.
 
+With `VETTANCE_DATABASE_URL` (an empty database) the filled store is copied there first, and PostgreSQL is asked.
+
 Each question is asked in several passes; the best pass counts, since other load only ever adds.
 
     python bench history_reading [--decisions 5000000] [--folder bench-data/history] [--rounds 20] [--passes 5] [--json]
@@ -12,6 +14,7 @@ Each question is asked in several passes; the best pass counts, since other load
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import json
 import random
@@ -24,11 +27,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import asyncpg
 import numpy as np
 
 from bench.fixtures.processes import machine
 from vettance import clock
 from vettance.db.connection import open_writer
+from vettance.db.copy_to_postgres import copy
 from vettance.db.engine import Statement
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.decision import DecisionRecordData, Outcome
@@ -213,6 +218,23 @@ def fill(folder: Path, count: int) -> None:
     marker.write_text(tenant)
 
 
+async def _copy(folder: Path, url: str) -> None:
+    """Copy a filled store into a database, unless it has been."""
+    with contextlib.suppress(asyncpg.UndefinedTableError):
+        connection = await asyncpg.connect(url)
+        try:
+            if await connection.fetchval("SELECT EXISTS (SELECT 1 FROM decision)"):
+                return
+        finally:
+            await connection.close()
+
+    def tell(table: str, done: int, of: int) -> None:
+        sys.stderr.write(f"\rcopying {table}: {done:,} of {of:,}   ")
+
+    await copy(folder / "vettance.db", url, SEARCHED_BITS, tell)
+    sys.stderr.write("\n")
+
+
 def cases(now_s: int) -> list[Case]:
     """List the questions."""
     some_day = f"from={now_s - 20 * 86_400 - 1234}&to={now_s - 19 * 86_400 - 77}"
@@ -302,13 +324,17 @@ def opened(folder: Path) -> Any:
     """Open a service on the folder without starting what would first read the whole log."""
     from contextlib import asynccontextmanager
 
+    from vettance.db.postgres import PostgresStore
     from vettance.db.sqlite import SqliteStore
     from vettance.server.application import Service
 
     @asynccontextmanager
     async def open_() -> Any:
         settings = read_settings(data=str(folder))
-        store = await SqliteStore.open(folder / "vettance.db", writer="thread")
+        if settings.database_url is not None:
+            store: Any = await PostgresStore.open(settings.database_url)
+        else:
+            store = await SqliteStore.open(folder / "vettance.db", writer="thread")
         try:
             yield Service(settings, store)
         finally:
@@ -369,6 +395,8 @@ def main() -> None:
     asked = parser.parse_args()
     fill(asked.folder, asked.decisions)
     tenant = (asked.folder / f"{DONE}-{asked.decisions}").read_text()
+    if (url := read_settings(data=str(asked.folder)).database_url) is not None:
+        asyncio.run(_copy(asked.folder, url))
     report = asyncio.run(measure(asked.folder, tenant, asked.rounds, asked.passes))
     if asked.json:
         print(json.dumps({"machine": machine(), "decisions": asked.decisions, "figures": report}))
