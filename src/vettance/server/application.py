@@ -28,6 +28,7 @@ from vettance.fairness.skipped_rows import Skipped
 from vettance.feedback.api import FeedbackDoors
 from vettance.governance.governance import Governance
 from vettance.history.api import HistoryDoors
+from vettance.history.column_cache import ColumnCache
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.entity_links import EntityLinker
 from vettance.history.explain import Explainer
@@ -147,7 +148,7 @@ class Service:
         webhooks = WebhookDoors(
             acts, self.ids, vault, self.postman, self._subscribed, unsafe=settings.unsafe_webhooks
         )
-        self.finder = DecisionFinder(self.reading)
+        self.finder = DecisionFinder(self.reading, ColumnCache(settings.history_bytes))
         self.attendants = self._attendants()
         self.refresher = ChangeFeed(store, self._reloads(), batches={lists_sql.AREA: self.lists.reload})
         self.replays = StoredReplays(store, vault, claims=counters.claims)

@@ -5,13 +5,14 @@ import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.settings.aml_settings import AML_ROWS, read_jurisdictions
 from vettance.settings.oidc_settings import ROLE_CLAIM, SCOPES, OidcSettings, read_oidc
-from vettance.settings.retention_policy import Policy
+from vettance.settings.retention_policy import Policy, read_policy
 from vettance.settings.setting_row import SettingRow
 from vettance.settings.urls import (
     read_collector_url,
@@ -23,10 +24,12 @@ from vettance.settings.urls import (
 from vettance.telemetry.shared_counters import SEARCHERS_MAX
 from vettance.wire.numbers import read_whole
 
+Part = TypeVar("Part")
+
 SECRET_BYTES = 32
-#: More than 270 years is a slip of the keyboard.
-_DAYS_MAX = 99_999
 _PORT_MAX = 65535
+_MEBIBYTE = 1024 * 1024
+_HISTORY_MB_MAX = 1024 * 1024
 
 
 class Environment(enum.StrEnum):
@@ -75,6 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     unsafe_webhooks: bool = False
     name_servers: tuple[str, ...] = ()
     searchers: int = 1
+    history_bytes: int = 256 * _MEBIBYTE
     training_seed: int = 1
     jurisdictions: Jurisdictions = Jurisdictions()
 
@@ -218,6 +222,14 @@ SETTINGS = (
         "answering process search, and slow down its other answers.",
     ),
     SettingRow(
+        "VETTANCE_HISTORY_MEMORY",
+        "16 to 1048576 MB",
+        "256",
+        "How much of the history's columns each process that answers keeps in memory. What does not fit is "
+        "read from the store each time. A decision takes 90 bytes when everything is asked about: lists, "
+        "searches, links.",
+    ),
+    SettingRow(
         "VETTANCE_TRAINING_SEED",
         "1 to 1000000",
         "1",
@@ -254,7 +266,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         secret=_read_secret(environ.get("VETTANCE_SECRET")),
         geoip_country=_read_file(environ, "VETTANCE_GEOIP_COUNTRY"),
         geoip_asn=_read_file(environ, "VETTANCE_GEOIP_ASN"),
-        keep=_read_policy(environ),
+        keep=_part(read_policy, environ),
         log_level=level,
         redis=_read_url(environ, "VETTANCE_REDIS_URL", read_redis_url),
         metrics=_address(environ, "VETTANCE_METRICS"),
@@ -264,12 +276,14 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         proxies=hops,
         session_idle_minutes=_read_count(environ, "VETTANCE_SESSION_IDLE_MINUTES", 30, 1440),
         session_hours=_read_count(environ, "VETTANCE_SESSION_HOURS", 12, 168),
-        oidc=_oidc(environ),
+        oidc=_part(read_oidc, environ),
         unsafe_webhooks=unsafe == "1",
         name_servers=_name_servers(environ),
         searchers=_read_searchers(environ),
+        history_bytes=_MEBIBYTE
+        * _read_count(environ, "VETTANCE_HISTORY_MEMORY", 256, _HISTORY_MB_MAX, least=16),
         training_seed=_read_count(environ, "VETTANCE_TRAINING_SEED", 1, 1_000_000),
-        jurisdictions=_jurisdictions(environ),
+        jurisdictions=_part(read_jurisdictions, environ),
     )
 
 
@@ -284,16 +298,16 @@ def _read_searchers(environ: Mapping[str, str]) -> int:
     return searchers
 
 
-def _read_count(environ: Mapping[str, str], variable: str, default: int, most: int) -> int:
-    count = read_whole(environ.get(variable) or str(default), 1, most)
+def _read_count(environ: Mapping[str, str], variable: str, default: int, most: int, *, least: int = 1) -> int:
+    count = read_whole(environ.get(variable) or str(default), least, most)
     if count is None:
-        raise SettingsError(f"{variable} must be a number from 1 to {most}")
+        raise SettingsError(f"{variable} must be a number from {least} to {most}")
     return count
 
 
-def _oidc(environ: Mapping[str, str]) -> OidcSettings | None:
+def _part(read: Callable[[Mapping[str, str]], Part], environ: Mapping[str, str]) -> Part:
     try:
-        return read_oidc(environ)
+        return read(environ)
     except ValueError as error:
         raise SettingsError(str(error)) from None
 
@@ -301,13 +315,6 @@ def _oidc(environ: Mapping[str, str]) -> OidcSettings | None:
 def _name_servers(environ: Mapping[str, str]) -> tuple[str, ...]:
     text = _read_url(environ, "VETTANCE_NAME_SERVERS", read_name_servers)
     return tuple(text.split(",")) if text else ()
-
-
-def _jurisdictions(environ: Mapping[str, str]) -> Jurisdictions:
-    try:
-        return read_jurisdictions(environ)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
 
 
 def _collector(environ: Mapping[str, str]) -> str | None:
@@ -338,18 +345,6 @@ def _console(environ: Mapping[str, str]) -> tuple[bool, tuple[str, int] | None]:
     except SettingsError:
         message = "VETTANCE_CONSOLE must be on, off, or an address and a port, such as 127.0.0.1:8081"
         raise SettingsError(message) from None
-
-
-def _read_policy(environ: Mapping[str, str]) -> Policy:
-    days = msgspec.structs.asdict(Policy())
-    for name in days:
-        variable = f"VETTANCE_KEEP_{name.upper()}"
-        text = environ.get(variable)
-        if text:
-            if (count := read_whole(text, 0, _DAYS_MAX)) is None:
-                raise SettingsError(f"{variable} must be a number of days, 0 for ever")
-            days[name] = count
-    return Policy(**days)
 
 
 def _read_url(environ: Mapping[str, str], variable: str, read: Callable[[str], str]) -> str | None:
