@@ -42,7 +42,7 @@ from vettance.suggestions.logged_values import LogReader
 from vettance.suggestions.suggest import find_and_measure, read_keys, read_log
 from vettance.suggestions.suggested_rules import RuleMeasure, choose, measures_of
 
-SCENARIOS: Final = tuple(one.scenario for one in ATTACKS)
+SCENARIOS: Final = tuple(one.scenario for one in ATTACKS if one.weight)
 #: A rule for the attack is one of this precision.
 PRECISION: Final = 0.9
 

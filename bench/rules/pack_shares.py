@@ -1,9 +1,11 @@
 """What the default fraud pack holds: each rule and all together, of ordinary traffic and of planted attacks.
 
-python bench pack_shares [--seeds 3] [--customers 400] [--days 60] [--first-seed N] [--json] [--write]
+python bench pack_shares [--seeds 3] [--customers 400] [--days 60] [--first-seed N] [--roaming 0.3] [--slow]
+                         [--json] [--write]
 
 Traffic of `vettance generate fraud` with seeds that nobody tuned on, once with device ids and once without,
 through the compiled pack, the state engine and the decision. The first third of the days only fills the past.
+`--roaming` gives ordinary customers many networks, `--slow` adds stuffing with a login every ten minutes.
 `--write` keeps the figures for docs/default-pack.md; then run `APPROVE=1 pytest tests/packs`.
 """
 
@@ -14,6 +16,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from vettance.clock import DAY_MS
 from vettance.decisions.decision import decide
@@ -44,12 +48,9 @@ class Judged(NamedTuple):
     fired: tuple[str, ...]
 
 
-def judged(seed: int, customers: int, days: int, *, devices: bool) -> Iterator[Judged]:
+def judged(traffic: Traffic, *, devices: bool) -> Iterator[Judged]:
     """Yield the decisions about one stream, without those of its first third."""
-    ruleset, traffic = (
-        load_pack("fraud"),
-        Traffic(customers=customers, days=days, seed=seed, fraud_share=FRAUD_SHARE, weights=WEIGHTS),
-    )
+    ruleset = load_pack("fraud")
     compiled, velocity = compile_ruleset(ruleset, fraud_schema()), MemoryVelocity()
     velocity.install("bench", compiled.plan)
     kind_at, outcome_at = (compiled.fact_names.index(name) for name in ("event.kind", "event.outcome"))
@@ -62,7 +63,7 @@ def judged(seed: int, customers: int, days: int, *, devices: bool) -> Iterator[J
         answer = velocity.observe("bench", str(number), happening.at_ms, seen)
         fired, _ = compiled.run(facts, answer.values)
         decision = decide(ruleset, 1, fired, ())
-        if happening.at_ms - traffic.start_ms >= days * DAY_MS // 3:
+        if happening.at_ms - traffic.start_ms >= traffic.days * DAY_MS // 3:
             yield Judged(
                 happening.scenario,
                 str(facts[kind_at]),
@@ -104,13 +105,17 @@ class Shares:
         return self.held[row] / self.events[row] if self.events[row] else 0.0
 
 
-def measure(seeds: range, customers: int, days: int) -> dict[str, Any]:
-    """Return the figures, as they are kept."""
-    found: dict[str, Any] = {"seeds": [seeds.start, seeds.stop - 1], "customers": customers, "days": days}
+def measure(seeds: range, like: Traffic) -> dict[str, Any]:
+    """Return the figures of traffic like one with other seeds, as they are kept."""
+    found: dict[str, Any] = {
+        "seeds": [seeds.start, seeds.stop - 1],
+        "customers": like.customers,
+        "days": like.days,
+    }
     for name, devices in (("with", True), ("without", False)):
         shares = Shares()
         for seed in seeds:
-            for one in judged(seed, customers, days, devices=devices):
+            for one in judged(replace(like, seed=seed), devices=devices):
                 shares.add(one)
         ordinary = shares.events["ordinary logins"] + shares.events["other ordinary events"]
         found[name] = {
@@ -135,12 +140,22 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--customers", type=int, default=400)
     parser.add_argument("--days", type=int, default=60)
+    parser.add_argument("--roaming", type=float, default=0.0, help="the part of sessions on the way")
+    parser.add_argument("--slow", action="store_true", help="add stuffing that takes its time")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--write", action="store_true", help="keep the figures for docs/default-pack.md")
     options = parser.parse_args()
     started = time.process_time()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    found = measure(seeds, options.customers, options.days)
+    like = Traffic(
+        customers=options.customers,
+        days=options.days,
+        seed=seeds.start,
+        fraud_share=FRAUD_SHARE,
+        weights=WEIGHTS | ({"slow_stuffing": 1.0} if options.slow else {}),
+        roaming=options.roaming,
+    )
+    found = measure(seeds, like)
     if options.write:
         path = Path(fraud_manual.__file__).with_name(fraud_manual.SHARES_FILE)
         path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")

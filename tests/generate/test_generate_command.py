@@ -61,6 +61,7 @@ def test_the_summary_for_people_names_files_and_scenarios(tmp_path: Path) -> Non
         ("--weight", "bot"),
         ("--weight", "bot=-1"),
         ("--fraud-share", "2"),
+        ("--roaming", "1"),
         ("--start", "9999-12-31T00:00:00Z", "--days", "30"),
     ],
 )

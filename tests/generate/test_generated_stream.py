@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
+from typing import Any
 
 import msgspec
 import pytest
@@ -72,7 +73,7 @@ def test_fraud_keeps_its_share_in_the_long_run_and_every_scenario_appears() -> N
     scenarios = Counter(event.scenario for event in stream(Traffic(customers=900, days=60, seed=11)))
     share = 1 - scenarios[ORDINARY] / scenarios.total()
     assert 0.007 < share < 0.014
-    assert set(scenarios) == {ORDINARY} | {attack.scenario for attack in ATTACKS}
+    assert set(scenarios) == {ORDINARY} | {attack.scenario for attack in ATTACKS if attack.weight}
 
 
 def test_the_weight_zero_leaves_a_scenario_out() -> None:
@@ -116,13 +117,45 @@ def test_nothing_in_an_event_names_the_attack_it_belongs_to() -> None:
 
 
 def test_the_parts_of_the_attacks_sum_to_one() -> None:
-    assert sum(attack.share for attack in ATTACKS) == pytest.approx(1)
+    assert sum(attack.share * attack.weight for attack in ATTACKS) == pytest.approx(1)
+
+
+def test_slow_stuffing_is_played_when_asked_for() -> None:
+    weights = {attack.scenario: 0.0 for attack in ATTACKS} | {"slow_stuffing": 1.0}
+    events = stream(Traffic(customers=100, days=20, seed=8, fraud_share=0.2, weights=weights))
+    cases = defaultdict(list)
+    for event in events:
+        if event.fraud:
+            cases[event.case].append(event.at_ms)
+    assert sum(len(moments) for moments in cases.values()) > 100
+    longest = max(cases.values(), key=len)
+    assert (longest[-1] - longest[0]) / len(longest) > 60_000
+
+
+def test_people_on_the_way_have_as_many_networks_as_asked_for() -> None:
+    def networks(roaming: float) -> float:
+        owned = defaultdict(set)
+        for event in stream(Traffic(customers=80, days=30, seed=9, fraud_share=0, roaming=roaming)):
+            body = msgspec.json.decode(event.body("ref"))
+            if "ip" in body:
+                owned[body["customer"]["externalId"]].add(body["ip"].rpartition(".")[0])
+        return sum(len(each) for each in owned.values()) / len(owned)
+
+    homely, mixed, restless = (networks(roaming) for roaming in (0.0, 0.3, 0.8))
+    assert homely + 2 < mixed < restless - 2
 
 
 @pytest.mark.parametrize(
     "bad",
-    [{"customers": 0}, {"days": 0}, {"fraud_share": 1.0}, {"start_ms": -1}, {"start_ms": 253402300000000}],
+    [
+        {"customers": 0},
+        {"days": 0},
+        {"fraud_share": 1.0},
+        {"start_ms": -1},
+        {"start_ms": 253402300000000},
+        {"roaming": 1.0},
+    ],
 )
-def test_traffic_that_cannot_be_is_refused(bad: dict[str, int]) -> None:
+def test_traffic_that_cannot_be_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         next(stream(Traffic(**({"customers": 1, "days": 1, "seed": 1} | bad))))

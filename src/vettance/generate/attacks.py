@@ -31,12 +31,16 @@ from vettance.generate.world import (
 
 
 class Attack(NamedTuple):
-    """One kind of fraud. `share` is its part of all fraudulent events, `size` about how many one case has."""
+    """One kind of fraud. `share` is its part of all fraudulent events, `size` about how many one case has.
+
+    `weight` multiplies the part where a traffic does not say; what has 0 is played only when asked for.
+    """
 
     scenario: str
     share: float
     size: float
     stage: Callable[[Random, Sequence[Customer], int], Iterator[tuple[int, bytes, str]]]
+    weight: float = 1.0
 
 
 def _network(rng: Random, home_share: float) -> str:
@@ -93,16 +97,21 @@ def take_over(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tup
             yield say("payment.attempt", "TRANSACTION", money)
 
 
-def stuff(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple[int, bytes, str]]:
-    """Credential stuffing: leaked addresses are tried at the login, a few in a hundred of them open."""
+def stuff(
+    rng: Random, people: Sequence[Customer], day: int, *, pace: float = 1.0, botnet: float = 0.25
+) -> Iterator[tuple[int, bytes, str]]:
+    """Credential stuffing: leaked addresses are tried at the login, a few in a hundred of them open.
+
+    `pace` multiplies the pauses; `botnet` is how many are spread over a rented botnet.
+    """
     attempts = _size(rng, 60, 0.7, 15, 1500)
-    spread = rng.random() < 0.25  # A rented botnet, one attempt or so from each address.
+    spread = rng.random() < botnet  # One attempt or so from each address.
     exits = [
         _network(rng, 0.9 if spread else 0.2) for _ in range(attempts if spread else 1 + poisson(rng, 3))
     ]
     country = pick(rng, PLACES).country
     machines = [_script(rng) for _ in range(1 + poisson(rng, 1.5))]
-    pace_ms = lognormal(rng, 6_000, 1.2)
+    pace_ms = lognormal(rng, 6_000, 1.2) * pace
     clock = int(rng.random() * DAY_MS)
     for _ in range(attempts):
         clock += int(rng.expovariate(1 / pace_ms)) + 50
@@ -121,6 +130,11 @@ def stuff(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple[i
             write_head("user.login", "AUTHENTICATION", origin, metadata, customer=customer, email=email),
             customer or email,
         )
+
+
+def stuff_slowly(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple[int, bytes, str]]:
+    """Credential stuffing with patience: a login every ten minutes or so, mostly from a botnet."""
+    return stuff(rng, people, day, pace=100.0, botnet=0.8)
 
 
 def _script(rng: Random) -> Device:
@@ -256,7 +270,8 @@ def run_bot(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple
         yield clock, head, name
 
 
-#: Every kind of fraud with its part of all fraudulent events (they sum to 1) and the usual size of a case.
+#: Every kind of fraud with its part of all fraudulent events and the usual size of a case. The parts of those
+#: that are played unasked sum to 1.
 ATTACKS: Final = (
     Attack("account_takeover", 0.15, 6, take_over),
     Attack("vpn_takeover", 0.05, 3, take_over_by_vpn),
@@ -266,6 +281,7 @@ ATTACKS: Final = (
     Attack("terminal_compromise", 0.12, 14, capture_terminal),
     Attack("new_account_ring", 0.15, 20, found_ring),
     Attack("bot", 0.10, 36, run_bot),
+    Attack("slow_stuffing", 0.20, 75, stuff_slowly, weight=0.0),
 )
 
 

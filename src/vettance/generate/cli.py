@@ -118,6 +118,13 @@ def generate() -> None:
     multiple=True,
     help="More (2) or less (0.5) of one scenario, none with 0; may be given for each.",
 )
+@click.option(
+    "--roaming",
+    type=Decimal(0, 0.9),
+    default=0.0,
+    show_default=True,
+    help="The part of ordinary sessions from networks on the way.",
+)
 @click.option("--labelled", is_flag=True, help="Write each label into the line of its event, too.")
 @output_option(
     "The folder to write to.",
@@ -133,6 +140,7 @@ def fraud(
     start: int,
     fraud_share: float,
     weights: tuple[tuple[str, float], ...],
+    roaming: float,
     labelled: bool,
     out: Path,
     as_json: bool,
@@ -145,6 +153,7 @@ def fraud(
         start_ms=start,
         fraud_share=fraud_share,
         weights=dict(weights),
+        roaming=roaming,
     )
     try:
         out.mkdir(parents=True, exist_ok=True)

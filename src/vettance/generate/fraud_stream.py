@@ -26,6 +26,7 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
     """What to generate.
 
     `weights` multiplies the part an attack has in all fraud, by its scenario; 0 leaves the attack out.
+    `roaming` is the share of ordinary sessions from networks on the way, besides those of every traffic.
     """
 
     customers: int
@@ -34,6 +35,7 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
     start_ms: int = START_DEFAULT_MS
     fraud_share: float = FRAUD_SHARE_DEFAULT
     weights: Mapping[str, float] = {}
+    roaming: float = 0.0
 
 
 class _Schedule:
@@ -46,13 +48,17 @@ class _Schedule:
 
     def __init__(self, traffic: Traffic) -> None:
         self._rng = Random(f"attacks:{traffic.seed}")  # noqa: S311 - repeatable, not secret.
-        parts = [attack.share * traffic.weights.get(attack.scenario, 1.0) for attack in ATTACKS]
+        parts = [attack.share * traffic.weights.get(attack.scenario, attack.weight) for attack in ATTACKS]
         whole = sum(parts) if traffic.fraud_share else 0.0
         self._parts = [part / whole if whole else 0.0 for part in parts]
         self._rate = traffic.fraud_share / (1 - traffic.fraud_share)
         # Beginning with part of a case saved up gives short streams the share too, on average.
         self._saved = [attack.size / 4 for attack in ATTACKS]
-        self._threshold = [self._draw(attack) for attack in ATTACKS]
+        # What is left out draws nothing, so that an attack that is added leaves the other traffic as it was.
+        self._threshold = [
+            self._draw(attack) if attack.weight or part else math.inf
+            for attack, part in zip(ATTACKS, self._parts, strict=True)
+        ]
         self._cases = 0
 
     def _draw(self, attack: Attack) -> float:
@@ -83,8 +89,12 @@ def stream(traffic: Traffic) -> Iterator[Happening]:
         raise ValueError("customers and days must be at least 1, the fraud share at least 0 and below 1")
     if traffic.start_ms < 0 or traffic.start_ms + traffic.days * DAY_MS > END_MS_MAX:
         raise ValueError("the traffic must lie between the years 1970 and 9999")
+    if not 0 <= traffic.roaming < 1:
+        raise ValueError("the share of roaming must be at least 0 and below 1")
     rng = Random(f"people:{traffic.seed}")  # noqa: S311 - repeatable, not secret.
-    people = [Customer(rng, traffic.days, traffic.customers) for _ in range(traffic.customers)]
+    people = [
+        Customer(rng, traffic.days, traffic.customers, traffic.roaming) for _ in range(traffic.customers)
+    ]
     schedule = _Schedule(traffic)
     waiting: list[Happening] = []
     end_ms = traffic.start_ms + traffic.days * DAY_MS

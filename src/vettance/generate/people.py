@@ -26,6 +26,7 @@ from vettance.generate.world import (
     poisson,
     residential_ip,
     residential_prefix,
+    roaming_ip,
     tunnel_ip,
 )
 
@@ -64,9 +65,10 @@ class Customer:
         "id",
         "joined_day",
         "office_ip",
+        "roams",
     )
 
-    def __init__(self, rng: Random, days: int, population: int) -> None:
+    def __init__(self, rng: Random, days: int, population: int, roaming: float = 0.0) -> None:
         self.id = make_customer_id(rng)
         self.email = make_email(rng)
         self.home_place = rng.choices(range(len(PLACES)), PLACE_WEIGHTS)[0]
@@ -85,6 +87,8 @@ class Customer:
         self.away: int | None = None
         self.away_until = 0
         self.habits = _make_habits(rng, self.home_place)
+        # Some hardly leave home and some hardly come back: Beta with a sum of 3.
+        self.roams = rng.betavariate(3 * roaming, 3 * (1 - roaming)) if roaming else 0.0
 
     @property
     def place(self) -> Country:
@@ -196,6 +200,8 @@ def _origin(rng: Random, customer: Customer, at_ms: int, *, weekend: bool) -> Ev
     hour = (at_ms // HOUR_MS + place.utc_offset_h) % 24
     if customer.habits.uses_tunnel and rng.random() < 0.4:
         return EventOrigin(tunnel_ip(rng), pick(rng, PLACES).country, device)
+    if customer.roams and rng.random() < customer.roams:
+        return EventOrigin(roaming_ip(rng, PLACES.index(place)), country, device)
     if customer.away is not None and phone and rng.random() < 0.4:
         # A roaming phone leaves through its own network at home.
         ip, country = mobile_ip(rng, customer.home_place), PLACES[customer.home_place].country

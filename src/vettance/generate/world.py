@@ -181,6 +181,23 @@ def mobile_ip(rng: Random, place: int) -> str:
     return f"203.0.113.{16 * place + rng.getrandbits(4)}"
 
 
+def roaming_ip(rng: Random, place: int) -> str:
+    """Return where somebody on the move comes from: a phone network, a stranger's line, or a public place.
+
+    Each place has three phone networks that change the address at will within 64 prefixes of 24 bits, and
+    forty hotels, cafes and shared offices with an address each. The parts are one half, three and two tenths.
+    All are among the home lines, as carriers keep them behind the same kind of address.
+    """
+    draw = rng.random()
+    if draw >= 0.7:
+        return residential_ip(rng)
+    if draw < 0.5:
+        prefix, host = 192 * place + int(rng.random() * 192), rng.getrandbits(8)
+    else:
+        prefix, host = 8192 + 40 * place + int(rng.random() * 40), 1
+    return f"100.{64 + (prefix >> 8)}.{prefix & 255}.{host}"
+
+
 def hosting_ip(rng: Random) -> str:
     """Return an address of a data centre (192.0.2.0/24)."""
     return f"192.0.2.{rng.getrandbits(8)}"
