@@ -73,8 +73,8 @@ def test_no_rule_blocks_by_itself() -> None:
 def test_what_the_pack_wants_remembered_is_bounded() -> None:
     plan = compiled().plan
     assert len(plan.keys) <= 17
-    assert len(plan.series) <= 61
-    assert len(plan.aggregates) <= 82
+    assert len(plan.series) <= 64
+    assert len(plan.aggregates) <= 88
 
 
 def test_a_full_payment_is_recorded_in_few_series() -> None:

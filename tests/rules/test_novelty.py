@@ -41,8 +41,11 @@ def test_a_known_value_is_always_less_new_than_an_unknown_one(
     different: int, more: int, shared: int, everything: int
 ) -> None:
     own = different + more
-    known, unknown = (novelty(seen, different, own, shared, everything) for seen in (True, False))
-    assert known < unknown
+    for expected in (None, 0.0, 0.2, 1.0):
+        known, unknown = (
+            novelty(seen, different, own, shared, everything, expected) for seen in (True, False)
+        )
+        assert known < unknown
 
 
 def test_a_new_value_weighs_more_the_rarer_it_is_among_all() -> None:
@@ -62,6 +65,28 @@ def test_a_known_value_says_more_the_rarer_it_is_among_all() -> None:
 def test_a_tenant_of_one_customer_is_read_as_if_every_value_were_rare() -> None:
     assert novelty(True, 1, 20, 20, 20) < -4  # noqa: FBT003
     assert novelty(False, 1, 20, 0, 20) > 2  # noqa: FBT003
+
+
+@given(COUNTS, COUNTS, COUNTS, COUNTS, st.floats(-10, 10))
+def test_any_counts_and_any_share_of_new_values_give_a_number(
+    different: int, own: int, shared: int, everything: int, expected: float
+) -> None:
+    for seen in (True, False):
+        assert math.isfinite(novelty(seen, different, own, shared, everything, expected))
+
+
+def test_a_new_value_weighs_less_where_new_ones_are_to_be_expected() -> None:
+    values = [novelty(False, 2, 40, 0, 10_000, share) for share in (0.03, 0.1, 0.2, 0.5)]  # noqa: FBT003
+    assert all(seldom > often for seldom, often in pairwise(values))
+    assert novelty(False, 2, 40, 0, 10_000, 0.9) == values[-1]  # noqa: FBT003
+
+
+def test_values_that_came_back_do_not_make_a_restless_key() -> None:
+    one, three, eight = (novelty(False, different, 12, 0, 10_000, 0.05) for different in (1, 3, 8))  # noqa: FBT003
+    assert three > one - 0.5
+    assert eight < three - 1.5
+    # Of a traveller, each login of whom came from another network, another one says little.
+    assert novelty(False, 12, 12, 0, 10_000, 0.05) < novelty(False, 3, 12, 0, 10_000, 0.05) - 2  # noqa: FBT003
 
 
 def event(who: str, country: str | None, name: str = "login") -> dict[str, Any]:
@@ -86,6 +111,20 @@ EXPECTED = [
 
 def compiled_for(low: float, high: float) -> CompiledRules:
     return compile_texts(f"{low} <= {TEXT} and {TEXT} <= {high}", f"missing({TEXT})")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_expected_may_be_counted(engine: str) -> None:
+    by = 'by=("all" if event_name == "login" else ""), within="30d"'
+    text = f"{TEXT[:-1]}, expected=distinct(country, {by}) / count({by}))"
+    near = novelty(False, 1, 7, 20, 47, 2 / 47)  # noqa: FBT003
+    compiled = compile_texts(f"{near - 1e-9} <= {text} and {text} <= {near + 1e-9}", f"missing({text})")
+    velocity = make_velocity(engine)
+    velocity.install("t", compiled.plan)
+    events = [*PAST, event("anna", "BR")]
+    seen = [(str(number), number * MINUTE, compiled.seen(past)) for number, past in enumerate(events)]
+    answer = observe_all(velocity, "t", seen)[-1]
+    assert compiled.run(compiled.facts(events[-1]), answer.values) == ([0], [])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -126,6 +165,8 @@ def test_ratios_are_added_and_share_what_they_count() -> None:
         ("novelty(country, by=ip) > 1", "novelty needs within="),
         ('novelty(by=ip, within="1d") > 1', "novelty needs a value"),
         ('count(novelty(country, by=ip, within="1d") > 1, by=ip, within="1d") > 1', "cannot stand inside"),
+        ('novelty(country, by=ip, within="1d", expected="often") > 1', "expected= must be a number"),
+        ('seen(country, by=ip, within="1d", expected=0.1)', "seen takes only by=, within=, where="),
         ('novelti(country, by=ip, within="1d") > 1', "did you mean novelty"),
     ],
 )

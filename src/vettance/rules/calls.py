@@ -219,7 +219,7 @@ def _novelty(reading: Reading, node: ast.Call) -> Expression:
     asked = _question(reading, node, NOVELTY)
     assert asked.value is not None
     counted = asked._replace(value=None)
-    answers = tuple(
+    answers: tuple[Expression, ...] = tuple(
         _kept(reading, _remembered(AGGREGATES[kind], question))
         for kind, question in (
             ("seen", asked),
@@ -229,14 +229,19 @@ def _novelty(reading: Reading, node: ast.Call) -> Expression:
             ("count", counted._replace(keys=(_where_asked(EVERYTHING, asked.condition),))),
         )
     )
+    text = NOVELTY.name + answers[0].text.removeprefix("seen")
+    written = next((one.value for one in node.keywords if one.arg == "expected"), None)
+    if written is not None:
+        expected = reading.want(written, Type.NUMBER, "expected=")
+        answers, text = (*answers, expected), f"{text[:-1]}, expected={expected.text})"
     return Apply(
         type=Type.NUMBER,
-        text=NOVELTY.name + answers[0].text.removeprefix("seen"),
+        text=text,
         word=NOVELTY.name,
         arguments=answers,
         prepared=novelty,
         total=True,
-        cost=_NOVELTY_COST,
+        cost=_NOVELTY_COST + sum(answer.cost for answer in answers[5:]),
     )
 
 
@@ -257,6 +262,8 @@ def _where_asked(key: Expression, condition: Expression | None) -> Expression:
 
 def _keywords(reading: Reading, node: ast.Call, word: AggregateKind) -> dict[str, ast.expr]:
     allowed = ("by", "within") if word.takes in ("condition", "labels") else ("by", "within", "where")
+    if word is NOVELTY:
+        allowed = (*allowed, "expected")
     named: dict[str, ast.expr] = {}
     for keyword in node.keywords:
         if keyword.arg == "where" and word.takes == "condition":

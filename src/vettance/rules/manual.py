@@ -66,4 +66,5 @@ def _form(word: RuleWord) -> str:
 
 def _span(word: AggregateKind) -> str:
     window = "within=…" if word.window_ms is None else "[within=…]"
-    return f"{word.name}({_FORMS[word.takes].format(window=window)})"
+    more = ", [expected=…]" if word is NOVELTY else ""
+    return f"{word.name}({_FORMS[word.takes].format(window=window)}{more})"

@@ -19,6 +19,14 @@ _ANY_SHARE: Final = 0.01
 #: How many events of others it takes to believe their shares as much as that one.
 _DOUBT: Final = 100.0
 
+#: With an expected share of new values: how many events of a key's own it takes to believe its own share as
+#: much, the bounds of what can be expected, and how many values that came back are the key's usual ones
+#: (home, work and phone) and say nothing about how often it has others.
+_EXPECTED_EVENTS: Final = 6.0
+_EXPECTED_LEAST: Final = 0.03
+_EXPECTED_MOST: Final = 0.5
+_USUAL_VALUES: Final = 3.0
+
 #: The key of counts over everything of a tenant.
 EVERYTHING: Final[Literal] = literal("everything")
 
@@ -28,7 +36,10 @@ _DOC: Final = """How new a value is for the key, seen against everybody: the nat
     more the rarer it is among all, and less for a key that often has new ones. Unknown for events that do
     not fulfil `where` themselves. Sums of `novelty` of several values are the ratio of all of them. After
     Freeman et al., "Who Are You? A Statistical Approach to Measuring User Authenticity" (NDSS 2016), with
-    the estimate of Witten and Bell (1991) of how often something new is to be expected.
+    the estimate of Witten and Bell (1991) of how often something new is to be expected. `expected=` is for
+    values of which people have several and now and then another, such as networks: the share of events in
+    which a new one is to be expected of anybody, from a count of yours (taken as 0.03 at least and 0.5 at
+    most). It weighs as much as six events of the key, and up to three values that came back are usual.
 
     Example: `event.logged_in and novelty(country, by=customer.key, within="90d", where=event.logged_in) > 2`
     """
@@ -45,11 +56,13 @@ def novelty(
     own: float,
     shared: float,
     everything: float,
+    expected: float | None = None,
 ) -> float:
     """Return the logarithm of the likelihood ratio of a value for a key.
 
     `seen` says whether the key had the value, `different` how many values it had and `own` how many events;
-    `shared` counts the events of anybody with the value, `everything` those of anybody.
+    `shared` counts the events of anybody with the value, `everything` those of anybody. `expected` is the
+    share of events with a new value where the key is any; without it, only the key's own past counts.
     """
     if own <= 0 or different <= 0:
         return 0.0
@@ -59,4 +72,9 @@ def novelty(
     share = (min(max(shared - known, 0.0), others) + _ANY_SHARE * _DOUBT) / (others + _DOUBT)
     anybody = _OFFENDERS_ORDINARY * share + (1 - _OFFENDERS_ORDINARY) * _ANY_SHARE
     new = _HONEST_ORDINARY * share + (1 - _HONEST_ORDINARY) * _ANY_SHARE
-    return log(anybody * (own + different) / (known + different * new))
+    if expected is None:
+        return log(anybody * (own + different) / (known + different * new))
+    usual = max(min(_USUAL_VALUES, own - different, different), 0.0)
+    prior = _EXPECTED_EVENTS * min(max(expected, _EXPECTED_LEAST), _EXPECTED_MOST)
+    chance = min((different - usual + prior) / (own - usual + _EXPECTED_EVENTS), 0.99)
+    return log(anybody / ((1 - chance) / different * seen + chance * new))
