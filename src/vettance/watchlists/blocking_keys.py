@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from vettance.watchlists.mandarin import Syllables
 from vettance.watchlists.name_analysis import Name
 from vettance.watchlists.name_token import NameToken, TokenKind, near_readings, reading_bones
+from vettance.watchlists.usual_spellings import usual_words
 from vettance.watchlists.vocabulary import MEANINGS, NICKNAMES
 
 #: Kinds that are worth looking up; the others occur everywhere.
@@ -32,7 +33,7 @@ def _key(kind: str, text: str) -> int:
     return zlib.crc32(f"{kind}{text}".encode())
 
 
-def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[int]:
+def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[int]:  # noqa: PLR0912
     """Return the keys of a word: its letters, its sound, its consonants, and each less one.
 
     Two words that are one error apart in letters or sound share a key (the symmetric-deletion scheme of
@@ -47,6 +48,9 @@ def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[
             keys.extend(_key("f", text) for text in _less_one(fold))
     # A name's other forms share none of its letters; of patronymics, those of the father's name are compared.
     keys.extend(_key("n", str(group)) for group in NICKNAMES.get(word.text, ()))
+    if not listed and word.kind is TokenKind.NAME and not word.consonantal:
+        # What is read as another word is listed by that: "Kranian" is looked up as `iran`.
+        keys.extend(_key("f", usual) for usual in usual_words(word.text))
     if word.text in MEANINGS:
         keys.append(_key("m", MEANINGS[word.text]))
     if word.syllables is not None:

@@ -189,8 +189,19 @@ _NAMED, _NAMED_WORDS = frozenset({"имени", "им"}), 4
 _GENITIVE = re.compile(r"(?<=\w{3})(?:ого|его|а|я)$")
 
 
+#: What is between the innermost quotation marks, where it is short, is a name, whatever else it means.
+_QUOTED = re.compile(r"[«“„\"‘‚]\s*([^«»“”„\"‘’‚]+?)\s*[»”“\"’]")
+_QUOTED_WORDS_MAX = 2
+
+
+def _quoted(text: str) -> frozenset[str]:
+    parts = (_words(_plain(part)) for part in _QUOTED.findall(text))
+    return frozenset(word for words in parts if len(words) <= _QUOTED_WORDS_MAX for word in words)
+
+
 def translate_cyrillic(text: str) -> Iterator[tuple[tuple[str, ...], ...]]:
     """Yield a name with what each word may mean: word by word, with phrases, and with their abbreviations."""
+    names = _quoted(text)
     plain = text = _plain(text)
     for form, code in _FORMS:
         text = form.sub(code, text)
@@ -208,7 +219,9 @@ def translate_cyrillic(text: str) -> Iterator[tuple[tuple[str, ...], ...]]:
         also = () if found else (*_places(word), *_cognates(word))
         if not _NAMED.isdisjoint(words[max(0, place - _NAMED_WORDS) : place]):
             also = (*also, _GENITIVE.sub("", written))
-        single.append(tuple(dict.fromkeys((*(one for one in found if " " not in one), written, *also))))
+        meant = tuple(one for one in found if " " not in one)
+        likeliest = (written, *meant) if written in names else (*meant, written)
+        single.append(tuple(dict.fromkeys((*likeliest, *also))))
     several = [tuple(one for one in found if " " in one) for found in meanings]
     yield tuple(single)
     whole = [(found[0],) if found else one for found, one in zip(several, single, strict=True)]

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from rapidfuzz.distance import OSA
 
+from vettance.watchlists.organization_words import english_words
 from vettance.watchlists.vocabulary import (
     ABBREVIATIONS,
     FORM_PAIRS,
@@ -12,6 +13,7 @@ from vettance.watchlists.vocabulary import (
     FORM_WORDS_MAX,
     FORMS,
     GENERIC_WORDS,
+    MEANINGS,
     SCATTERED_FORMS,
 )
 
@@ -52,12 +54,19 @@ def gathered(texts: Sequence[str]) -> list[int]:
             for word in phrase:
                 if word not in free:
                     break
-                place = free.index(word)
+                place = _nearest(free, word, text)
                 free[place] = ""
                 places.append(place)
             else:
                 return places
     return []
+
+
+def _nearest(texts: Sequence[str], word: str, to: str) -> int:
+    """Return the place of a word that is nearest to another: "Carr de Occidente S.A. de C.V." has two."""
+    middle = texts.index(to) if to in texts else len(texts)
+    places = [place for place, text in enumerate(texts) if text == word]
+    return min(places, key=lambda place: abs(place - middle))
 
 
 _GATHERED_MIN = 3
@@ -92,8 +101,17 @@ FORM_WORDS = (
 @lru_cache(maxsize=16384)
 def correct_form(text: str) -> str:
     """Mend a typing error in a word of a company form or a generic word, so that it is still seen as one."""
-    if len(text) < 4 or text in GENERIC_WORDS or text in FORM_WORDS:
+    if len(text) < 4 or text in GENERIC_WORDS or text in _OF_FORMS:
         return text
+    mended = _mended(text)
+    if mended == text or not (text in MEANINGS or text in english_words()):
+        return mended
+    # A word of its own is no misspelt other one, "expert" no "export"; it may be one of another language.
+    same = MEANINGS.get(text, text) == MEANINGS.get(mended, mended)
+    return mended if same or text.removesuffix("s") == mended.removesuffix("s") else text
+
+
+def _mended(text: str) -> str:
     for word in FORM_WORDS:
         if abs(len(word) - len(text)) < 3:
             distance = OSA.distance(text, word, score_cutoff=2)
@@ -102,17 +120,24 @@ def correct_form(text: str) -> str:
     for word in GENERIC_WORDS if len(text) >= 5 else ():
         if len(word) >= 5 and word[0] == text[0] and OSA.distance(text, word, score_cutoff=1) == 1:
             return word
+    if (whole := _BUT_FIRST.get(text[1:]) or _BUT_FIRST.get(text)) is not None:
+        return whole
     if len(text) < _LONG_MIN or text in LONG_WORDS:
         return text
     near = {word for key in _less_one(text) for word in _LONG_KEYS.get(key, ())}
-    return min((word for word in near if OSA.distance(text, word) == 1), default=text)
+    near = {word for word in near if OSA.distance(text, word) == 1}
+    return min(near, key=lambda word: (abs(len(word) - len(text)), word), default=text)
 
 
 def _less_one(text: str) -> set[str]:
     return {text, *(text[:place] + text[place + 1 :] for place in range(len(text)))}
 
 
-_LONG_MIN = 8
+#: Usual words by all their letters but the first: of short ones these are words of their own.
+_FIRST_MIN = 7
+_BUT_FIRST = {word[1:]: word for word in sorted(GENERIC_WORDS) if len(word) >= _FIRST_MIN}
+_OF_FORMS = frozenset(word for phrase in FORMS for word in phrase) | frozenset(FORM_WORDS)
+_LONG_MIN = 6
 #: Long words of company forms of several words in all languages, which are nothing but a part of a form.
 LONG_WORDS = frozenset(
     word

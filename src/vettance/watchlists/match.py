@@ -24,7 +24,7 @@ from vettance.watchlists.name_readings import name_readings, towards
 from vettance.watchlists.stated_names import otherwise
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-13"
+ALGORITHM = "vettance-match-14"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ Rarity = Callable[[NameToken], float]
 SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
 #: Words left over on both sides contradict each other, left over on one side they are merely missing.
 #: Calibrated.
-_CONFLICT, _CONFLICT_TRANSLATED = 2.2, 1.0
+_CONFLICT, _CONFLICT_TRANSLATED = 2.2, 0.85
 #: The same for usual words where names agree and none is left over; up to what weight none is.
 _CONFLICT_NAMED, _UNNAMED_MAX = 0.3, 0.3
 #: From so many letters on, names that agree tell who is meant, whatever usual words describe it.
@@ -137,13 +137,11 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
 
 def _soft(name: Name, weights: Sequence[float], free: set[int]) -> float:
     """Return the weight of the words left over that translators put in many ways, or leave out."""
-    others = name.others or ((),) * len(name.words)
     return sum(
         weights[place]
         for place in free
-        if others[place]
-        or is_english_word(name.words[place].text)
-        or len(name.words[place].text) <= _SHORT_WORD
+        if name.words[place].kind is not TokenKind.NUMBER
+        and (is_english_word(name.words[place].text) or len(name.words[place].text) <= _SHORT_WORD)
     )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from vettance.reference.countries import NAMES, PLACE_WORDS, REGION_WORDS, country_code
+from vettance.reference.countries import PLACE_WORDS
 from vettance.watchlists.entity import EntityType, clean
 from vettance.watchlists.forms import FORM_PARTS, apart, correct_form, form_at, gathered, together
 from vettance.watchlists.mandarin import is_syllables, syllables_of
 from vettance.watchlists.name_token import NameToken, TokenKind, make_word
 from vettance.watchlists.transliteration import WritingSystem, romanise
+from vettance.watchlists.usual_spellings import read_place
 from vettance.watchlists.vocabulary import (
     ABBREVIATIONS,
     FORMS,
@@ -68,6 +69,7 @@ _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b\.?)?")
 _GLUED = re.compile(r"(?<=[a-z]{3})(?=[A-Z]{3})|(?<=\b[aeu]l)(?=[A-Z][a-z]{2})")
 _DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
+_one_place = lru_cache(maxsize=16384)(read_place)
 _PATRONYMIC = re.compile(r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna)$")
 _LONE_DIGITS = str.maketrans("01345689", "oieasbbg")
 
@@ -90,7 +92,7 @@ def _parse(text: str, grammar: Grammar) -> Name:
 
 
 _ACRONYM = re.compile(r"\s*(?:\(([A-Za-z](?:-?[A-Za-z]){1,7})\)|/ ?([A-Z]{2,8}))\s*$")
-_JOINED_FORM = re.compile(r"(?<=[a-z])(?=[A-Z]{2,6}$)")
+_JOINED_FORM = re.compile(r"(?<=[a-z]{2})(?=[A-Z]{2,6}$)")
 
 
 def _without_acronym(text: str) -> str:
@@ -194,6 +196,8 @@ def _syllabic(words: list[NameToken]) -> list[NameToken]:
 _ABD = re.compile(r"^abd[aeou]{1,2}([lrsnzdt])([a-z]{3,})$")
 #: Without vowels what follows the article may be as short as two letters.
 _ABD_BARE = re.compile(r"^abda(l)([a-z]{2,})$")
+#: With one typing error: Qbdul, Abbdul, Badul.
+_ABD_MISSPELT = re.compile(r"^(?:[b-z]bd|abbd|abdd|bad(?=u))(?=[aeou]l)")
 _ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiou]{1,3}[lrsnzdt]|[ue])?$")
 _DIN = re.compile(r"[aeou]?[ld]?d[iey]{1,2}ne?")
 _DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
@@ -217,7 +221,7 @@ def _compounds(parts: Sequence[_NamePart]) -> list[_NamePart]:
     index = 0
     while index < len(parts):
         text, script = parts[index]
-        text = _SHORT_NAMES.get(text, text)
+        text = _ABD_MISSPELT.sub("abd", _SHORT_NAMES.get(text, text))
         if _ABD_ALONE.match(text):
             text = "abd"
             if index + 2 < len(parts) and _is_article(parts, index + 1):
@@ -265,7 +269,7 @@ def _person_kind(text: str, *, consonantal: bool) -> TokenKind:
         return TokenKind.PARTICLE
     if text in KIN_WORDS or (consonantal and text in ("abw", "aby", "am")) or text == "abd":
         return TokenKind.KIN
-    if text in TITLES:
+    if text in TITLES or (consonantal and text in ("syd", "shykh")):
         return TokenKind.TITLE
     if len(text) > 6 and _PATRONYMIC.search(text):
         return TokenKind.PATRONYMIC
@@ -319,16 +323,6 @@ def _undisguised(text: str) -> str:
     return _AMONG_LETTERS.sub(lambda match: match[0].translate(_LONE_DIGITS), text)
 
 
-@lru_cache(maxsize=16384)
-def _one_place(text: str) -> str:
-    """Bring the adjectives and names of one country to its name: Iranian, Iran; its regions stay."""
-    if text in ("korean", "korea", "dprk"):
-        return "korea"
-    code = country_code(text) if len(text) > 3 and text not in REGION_WORDS else ""
-    name = NAMES[code].casefold() if code else ""
-    return name if name.isalpha() and name.isascii() else text
-
-
 def _organization_kind(text: str, index: int) -> TokenKind:
     if text.isdigit():
         return TokenKind.NUMBER
@@ -338,7 +332,7 @@ def _organization_kind(text: str, index: int) -> TokenKind:
         return TokenKind.INITIAL if text.isalpha() and not index else TokenKind.NAME
     if MEANINGS.get(text, text) in GENERIC_WORDS:
         return TokenKind.GENERIC
-    if text in PLACE_WORDS:
+    if text in PLACE_WORDS or MEANINGS.get(text) in PLACE_WORDS:
         return TokenKind.PLACE
     return TokenKind.NAME
 

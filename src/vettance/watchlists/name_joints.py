@@ -9,6 +9,7 @@ from vettance.watchlists.mandarin import Syllables, are_one, are_two
 from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, make_word, word_similarity
 from vettance.watchlists.organization_words import mean_the_same
+from vettance.watchlists.usual_spellings import spellings
 
 #: Words run together are those of the other side from here on.
 _JOINT_MIN = 0.8
@@ -88,12 +89,18 @@ def _split_of(
     # Without vowels a word is shorter than its other spelling by up to a half; Wade-Giles is longer by a
     # letter or two for each syllable.
     length, slack = len(word.text), 2 if word.syllables is None else 4
+    # What is read as another word is joined as it was written: Hekmatiranian, "Leb anese".
+    whole = (word.text, *spellings(word.text))
     for start in sorted(free):
         joined = others[start].text
         run = [start]
+        spelt = _begun("", joined, whole)
         while run[-1] + 1 < len(others) and run[-1] + 1 in free and len(run) < 5:
             run.append(run[-1] + 1)
             joined += others[run[-1]].text
+            spelt = [more for text in spelt for more in _begun(text, others[run[-1]].text, whole)]
+            if not word.consonantal and any(text in whole for text in spelt):
+                return tuple(run), _EQUAL_LETTERS
             consonantal = others[start].consonantal
             shortest = length // 2 if consonantal and not word.consonantal else length - slack
             longest = length * 2 if word.consonantal and not consonantal else length + slack
@@ -105,6 +112,12 @@ def _split_of(
                 if similarity >= least and (best is None or similarity > best[1]):
                     best = tuple(run), similarity
     return best
+
+
+def _begun(text: str, word: str, whole: Sequence[str]) -> list[str]:
+    """Return a text with a word written on to it in each of its spellings that a whole word begins with."""
+    joined = [text + spelt for spelt in (word, *spellings(word))]
+    return [one for one in joined if any(each.startswith(one) for each in whole)]
 
 
 def pair_letters(

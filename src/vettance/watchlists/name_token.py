@@ -9,6 +9,8 @@ from rapidfuzz.distance import OSA
 
 from vettance.reference.dictionary import read_pairs
 from vettance.watchlists.mandarin import Syllables, are_foreign, are_one, are_two
+from vettance.watchlists.transliteration import spoken
+from vettance.watchlists.usual_spellings import misspelt
 from vettance.watchlists.vocabulary import MEANINGS, NICKNAMES, fathers_of
 
 
@@ -28,7 +30,10 @@ class TokenKind(enum.IntEnum):
 
 
 #: Found in a module at once, in an enumeration by a call.
-_INITIAL, _NUMBER, _PATRONYMIC = TokenKind.INITIAL, TokenKind.NUMBER, TokenKind.PATRONYMIC
+_NAME, _INITIAL, _NUMBER = TokenKind.NAME, TokenKind.INITIAL, TokenKind.NUMBER
+_PATRONYMIC = TokenKind.PATRONYMIC
+#: Kinds of words that are read as another word.
+_READ = frozenset({TokenKind.GENERIC, TokenKind.PLACE})
 
 
 class NameToken(NamedTuple):
@@ -151,25 +156,6 @@ def reading_bones(reading: str) -> str:
     return _RUN.sub(r"\1", _VOWELS.sub("", reading))
 
 
-#: Letters of scripts without vowels as languages say them: Jamal is Gamal in Cairo, Walid Valid in Sarajevo.
-_WRITTEN_VOWEL = re.compile(r"[eou]")
-_SAID = (("j", "g"), ("j", "z"), ("w", "v"), ("kh", "ch"))
-
-
-def _said(text: str) -> list[str]:
-    # Letters that Arabic says one way and Persian another: Rida and Reza, Osman and Uthman.
-    texts = [text, *(text.replace("dz", one).replace("ts", two) for one in "dzt" for two in "ts")]
-    if _WRITTEN_VOWEL.search(text):
-        # A script such as Devanagari, which writes most of its vowels and is said in one way.
-        return texts
-    together = text
-    for letter, other in _SAID:
-        if letter in text:
-            texts.append(text.replace(letter, other))
-            together = together.replace(letter, other)
-    return [*texts, together]
-
-
 @lru_cache(maxsize=262144)
 def make_word(text: str, kind: TokenKind, consonantal: bool) -> NameToken:
     """Analyse a word of lower-case ASCII letters and digits."""
@@ -177,7 +163,7 @@ def make_word(text: str, kind: TokenKind, consonantal: bool) -> NameToken:
         return NameToken(text, kind, False, (text,), (text,), (text,))  # noqa: FBT003
     folds: tuple[str, ...]
     if consonantal:
-        spellings = tuple(dict.fromkeys(_fold(one, _HARD) for one in _said(text)))
+        spellings = tuple(dict.fromkeys(_fold(one, _HARD) for one in spoken(text)))
         folds = spellings[:1]
     else:
         soft = _fold(text, _SOFT)
@@ -205,6 +191,7 @@ _TWO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.2, 0.4, 0.5, 0.62, 0.72, 0.78, 0.84)
 _THREE_ERRORS_LENGTH, _THREE_ERRORS = 12, 0.76
 
 _EQUAL_SOUND, _NICKNAME, _EQUAL_CLASSES, _EQUAL_BONES, _SHORT_GLIDE = 0.96, 0.9, 0.88, 0.86, 0.82
+_MISSPELT = _ONE_ERROR[-1]
 _EQUAL_READING, _SAME_MEANING, _BEST_EDITED = 0.86, 0.95, _EQUAL_SOUND * _ONE_ERROR[-1]
 #: A little below an equal sound: one spelling of Wade-Giles stands for several words.
 EQUAL_SYLLABLES = 0.94
@@ -220,7 +207,7 @@ def _edited(distance: int, length: int) -> float:
     return _THREE_ERRORS if distance == 3 and length >= _THREE_ERRORS_LENGTH else 0.0
 
 
-def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911
+def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911, PLR0912
     """Return how likely two words are one word written differently, 0 to 1.
 
     The best of: typing errors (optimal string alignment distance), the same after folding sounds, the same
@@ -233,7 +220,7 @@ def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911
     if kind is _INITIAL or other_kind is _INITIAL:
         return _initial(left, right)
     if kind is _NUMBER or other_kind is _NUMBER:
-        return 0.0
+        return _usual(left, right) if kind is _NAME or other_kind is _NAME else 0.0
     if kind is _PATRONYMIC and other_kind is _PATRONYMIC and _other_sex(left, right):
         return 0.0
     if left.consonantal is not right.consonantal:
@@ -257,7 +244,17 @@ def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911
         best = _NICKNAME
     if best < _SAME_MEANING and text in MEANINGS and MEANINGS[text] == MEANINGS.get(other_text):
         best = _SAME_MEANING
+    if best < _MISSPELT and kind is not other_kind and (kind in _READ or other_kind in _READ):
+        best = max(best, _usual(left, right))
     return best
+
+
+def _usual(left: NameToken, right: NameToken) -> float:
+    """Compare a word with a usual one that was read as another: "Kranian" and "Iranian", which is `iran`."""
+    word, usual = (left, right) if left.kind is _NAME else (right, left)
+    if word.kind is not _NAME or word.consonantal or not misspelt(word.text, usual.text):
+        return 0.0
+    return _edited(1, len(word.text))
 
 
 def _by_syllables(left: NameToken, right: NameToken, best: float) -> float | None:

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from vettance.reference.dictionary import read_lines
+from vettance.reference.dictionary import read_lines, read_words
 from vettance.watchlists.transliteration import romanise
 from vettance.watchlists.vocabulary import GENERIC_WORDS, MEANINGS
 
@@ -15,13 +15,17 @@ _TABLES = (
     "organization_korean",
 )
 
+#: Towns and regions are no usual words: the works of Bryansk are not those of Samara.
+_PLACES = read_words("organization_places")
+
 
 @lru_cache(maxsize=1)
-def _english_words() -> frozenset[str]:
+def english_words() -> frozenset[str]:
+    """Return the words by which names are translated, each read as the one that means the same."""
     texts = [line.partition(": ")[0].removeprefix("=") for table in _TABLES for line in read_lines(table)]
     texts += read_lines("organization_related")
     words = {word for text in texts for word in text.split()} | GENERIC_WORDS
-    return frozenset(MEANINGS.get(word, word) for word in words)
+    return frozenset(MEANINGS.get(word, word) for word in words) - _PLACES
 
 
 #: Endings that English words have and names hardly ever.
@@ -34,7 +38,7 @@ _ENGLISH = re.compile(
 @lru_cache(maxsize=16384)
 def is_english_word(text: str) -> bool:
     """Tell whether a word is one by which names are translated, and so may stand for another of them."""
-    return MEANINGS.get(text, text) in _english_words() or _ENGLISH.fullmatch(text) is not None
+    return MEANINGS.get(text, text) in english_words() or _ENGLISH.fullmatch(text) is not None
 
 
 #: One sound of Russian is written in several ways in Latin letters.

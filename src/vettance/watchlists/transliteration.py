@@ -196,3 +196,27 @@ def _clusters(text: str) -> list[str]:
 def _compose(cluster: str) -> str:
     whole = unicodedata.normalize("NFC", cluster)
     return whole if whole in _TABLE else cluster[0]
+
+
+#: Letters of scripts without vowels as languages say them: Jamal is Gamal in Cairo, Walid Valid in Sarajevo.
+_WRITTEN_VOWEL = re.compile(r"[eou]")
+_SAID = (("j", "g"), ("j", "z"), ("w", "v"), ("kh", "ch"))
+
+
+def spoken(text: str) -> list[str]:
+    """Return a word without vowels with its consonants as several languages say them."""
+    # Letters that Arabic says one way and Persian another: Rida and Reza, Osman and Uthman.
+    texts = [text, *(text.replace("dz", one).replace("ts", two) for one in "dzt" for two in "ts")]
+    if _WRITTEN_VOWEL.search(text):
+        # A script such as Devanagari, which writes most of its vowels and is said in one way.
+        return texts
+    together = text
+    for letter, other in _SAID:
+        if letter in text:
+            texts.append(text.replace(letter, other))
+            together = together.replace(letter, other)
+    if text.count("w") > 1:
+        # One of them may be a vowel: موسوی is Mousavi.
+        first, last = text.index("w"), text.rindex("w")
+        texts += [f"{text[:place]}v{text[place + 1 :]}" for place in (last, first)]
+    return [*texts, together]

@@ -38,12 +38,17 @@ _PAIR_MIN, _TELLING_MIN = 4, 5
 _LETTERS = re.compile(r"\b[a-z](?: [a-z]\b)+")
 _LAST_LETTERS = re.compile(r"(?<=\b[a-z] )[a-z](?: [a-z]\b)+")
 
+#: Other spellings of one letter of Russian: obshchestvo, obschestvo, obshestvo.
+_PRESSES = (("shch", "sch"), ("shch", "sh"))
+
 
 def _read_forms() -> dict[tuple[str, ...], str]:
     forms: dict[tuple[str, ...], str] = {}
     for line in read_lines("company_forms"):
         code, _, phrase = line.partition(": ")
         forms[tuple(phrase.split())] = code
+        for written, spelt in _PRESSES if "shch" in phrase else ():
+            forms.setdefault(tuple(phrase.replace(written, spelt).split()), code)
         # Letters with dots are read as one word: "Sp. z o.o.", "S.A. de C.V."
         for letters in (_LETTERS, _LAST_LETTERS):
             dotted = letters.sub(lambda match: match[0].replace(" ", ""), phrase)
