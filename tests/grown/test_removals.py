@@ -73,7 +73,7 @@ async def _remove(data: Path, url: str | None, probe: Probe, rows: int) -> None:
         probe.is_open = True
         # The rows of a tenant are a minute apart, from number 101 on.
         now_ms = OLD_MS + (101 + REMOVED // 2) * MINUTE_MS + DAY_MS
-        policy = Policy(screenings=1, statistics=1, jobs=1, deliveries=1, stream_messages=1)
+        policy = Policy(screenings=1, statistics=1, jobs=1, deliveries=1, stream_messages=1, changes=1)
         removed = await Retainer(store, policy, lambda: now_ms).run()
         assert removed["jobs"] == removed["statistics"] == REMOVED, removed
         # Those of the tenant that goes stand behind all others, as if they were younger.

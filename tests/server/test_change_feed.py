@@ -6,17 +6,23 @@ from typing import Any
 
 import pytest
 
-from vettance.db.engine import Row, Statement, StoreDown
+from vettance.aml.sql import AREA as AML_AREA
+from vettance.clock import DAY_MS
+from vettance.db.engine import Row, Statement, StoreDown, everyone
 from vettance.db.sqlite import SqliteStore
+from vettance.db.tables import CHANGE
 from vettance.ids import IdSource
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.lists.entry import EntryType, ListBook, ListEntry, ListType
 from vettance.redis_link.announcements import Announcements
 from vettance.redis_link.redis_connection import RedisConnection
+from vettance.retention import sql as retention_sql
+from vettance.retention.expiry import Retainer
 from vettance.server.change_feed import BATCH_MAX, ChangeFeed
+from vettance.settings.retention_policy import Policy
 from vettance.tenants.sql import AREA as KEYS
-from vettance.tenants.sql import note_change
+from vettance.tenants.sql import DELETED, PRUNED, note_change
 
 
 class Mirrors:
@@ -210,3 +216,29 @@ async def test_what_a_request_could_not_take_in_the_next_one_takes_in(tmp_path: 
         await freshen("ten_a")
         await freshen("ten_a")
         assert mirrors.read == [("ten_a", "k")]
+
+
+async def test_a_process_that_was_stopped_until_changes_had_gone_ends_itself(tmp_path: Path) -> None:
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        ended: list[str] = []
+        awake, asleep = (ChangeFeed(store, {}, end=lambda name=name: ended.append(name)) for name in "ab")
+        await asleep.start()
+        await store.write(*(note_change("list", "ten_a", f"lst_{number}", number) for number in range(5)))
+        await awake.catch_up()
+        removed = await Retainer(store, Policy(changes=1), lambda: 3 + DAY_MS).run()
+        assert removed["changes"] == 3
+        await awake.catch_up()
+        assert ended == []
+        await asleep.catch_up()
+        assert ended == ["b"]
+
+
+async def test_changes_that_are_asked_about_later_are_kept(tmp_path: Path) -> None:
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        kept = (DELETED, retention_sql.BEGUN, retention_sql.DONE, retention_sql.DONE_AML, AML_AREA)
+        await store.write(*(note_change(area, "ten_a", "x", 1) for area in (*kept, "list", "tenant")))
+        await Retainer(store, Policy(changes=1), lambda: 2 + DAY_MS).run()
+        left = await store.read(everyone(CHANGE, "SELECT area FROM change ORDER BY seq"))
+        assert [row[0] for row in left] == [*kept, PRUNED]

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, bounded_key, everyone, in_list, in_pieces, scoped
+from vettance.aml.sql import AREA as AML_AREA
+from vettance.db.engine import EVERYBODY, Row, Statement, bounded_key, everyone, in_list, in_pieces, scoped
 from vettance.db.tables import (
     AML_CASE_COUNT,
     AML_SUBJECT,
@@ -24,6 +25,7 @@ from vettance.db.tables import (
 from vettance.decisions.searchable_fields import COLUMNS, Texts, by_column
 from vettance.outbox import remove_deliveries
 from vettance.retention.stored_texts import TextColumns
+from vettance.tenants.sql import DELETED, PRUNED, note_change
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -42,6 +44,13 @@ class DataClass(NamedTuple):
     made: str | None = None
 
 
+#: What the change table calls the beginning and the end of an erasure; its subject stands for the customer.
+BEGUN: Final = "erasing"
+DONE: Final = "erased"
+#: That AML records were rewritten too, whose memory is one of its own.
+DONE_AML: Final = "erased_aml"
+_KEPT_CHANGES: Final = ", ".join(f"'{area}'" for area in (DELETED, BEGUN, DONE, DONE_AML, AML_AREA))
+
 #: Classes that are removed row by row; events and their decisions go by places in the log.
 CLASSES: Final = (
     DataClass("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
@@ -53,6 +62,8 @@ CLASSES: Final = (
         "state <> 'pending' AND settled_at_ms < ? AND seq < (SELECT MAX(seq) FROM delivery)",
         "created_at_ms",
     ),
+    # Processes read them within a second. Those of some areas are asked about later, and are few.
+    DataClass("changes", "change", f"at_ms < ? AND area NOT IN ({_KEPT_CHANGES})", "at_ms"),
     # What alerted belongs to its case, which the law has kept.
     DataClass("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?", "created_at_ms"),
 )
@@ -89,6 +100,10 @@ def remove_found(one: DataClass, seqs: Sequence[int], before: int) -> list[State
     found = f"seq IN ({places}) AND {one.old}"
     if one.table == "delivery":
         return remove_deliveries(f"SELECT seq FROM delivery WHERE {found}", (*args, before))
+    if one.table == "change":
+        # A process that has not read them learns by this that it has missed something.
+        mark = note_change(PRUNED, EVERYBODY, f"{seqs[-1]}", before)
+        return [mark, everyone(CHANGE, f"DELETE FROM change WHERE {found}", (*args, before))]
     return [everyone(table_of(one.table), f"DELETE FROM {one.table} WHERE {found}", (*args, before))]
 
 
@@ -345,13 +360,6 @@ def forget_subject(tenant: str, external_id: str) -> Statement:
 def remove_empty_counts(tenant: str) -> Statement:
     """Remove the counts of AML cases that are now 0, which still name an officer."""
     return scoped(AML_CASE_COUNT, tenant, "DELETE FROM aml_case_count WHERE tenant = ? AND cases = 0")
-
-
-#: What the change table calls the beginning and the end of an erasure; its subject stands for the customer.
-BEGUN: Final = "erasing"
-DONE: Final = "erased"
-#: That AML records were rewritten too, whose memory is one of its own.
-DONE_AML: Final = "erased_aml"
 
 
 def select_erasure(tenant: str, subject: str) -> Statement:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -48,10 +50,13 @@ class ChangeFeed:
         reloads: Mapping[str, Reload],
         now_s: Callable[[], float] = time.monotonic,
         batches: Mapping[str, ReloadMany] = MappingProxyType({}),
+        end: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGTERM),
     ) -> None:
+        """`end` ends a process that was stopped for so long that changes went before it read them."""
         self._store = store
         self._reloads = reloads
         self._batches = batches
+        self._end = end
         self._seen = 0
         # (area, tenant, subject), in the order of the changes; a dict because there is no ordered set.
         self._due: dict[tuple[str, str, str], None] = {}
@@ -104,6 +109,9 @@ class ChangeFeed:
         first of what went wrong with the keys of all, when everything else has been applied.
         """
         rows = await self._store.read(sql.select_changes(self._seen))
+        if sql.has_missed(rows, self._seen):
+            _log.error("changes_missed", after=self._seen)
+            self._end()
         self._due.update(((area, tenant, subject), None) for _, area, tenant, subject in rows)
         for _, area, tenant, subject in rows:
             self._isolation.hurry(_key(area, tenant, subject))

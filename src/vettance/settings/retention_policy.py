@@ -21,6 +21,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 30
     stream_messages: int = 30
     deliveries: int = 90
+    changes: int = 30
 
     def before_ms(self, name: str, now_ms: int) -> int | None:
         """Return the moment (Unix milliseconds) before which a class is too old; None when it never is."""

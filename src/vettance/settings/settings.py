@@ -200,6 +200,7 @@ SETTINGS = (
         "may deliver them again.",
     ),
     SettingRow("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
+    SettingRow("VETTANCE_KEEP_CHANGES", "days", "30", "The same for what tells processes to read again."),
     SettingRow(
         "VETTANCE_UNSAFE_WEBHOOKS",
         "1 or 0",

@@ -1,5 +1,6 @@
 """What the store remembers of tenants, their keys and their use of the quota."""
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +14,8 @@ from vettance.wire.payload import encode
 AREA = "tenant"
 #: What the change table calls the deletion of a tenant, when it begins.
 DELETED = "tenant_deleted"
+#: That old changes were removed; the subject is the number of the newest of them.
+PRUNED = "pruned"
 
 #: Settings with a column of their own; the others are in one JSON object.
 _COLUMNS = ("aml", "throttle", "quota", "collect_key", "require_origin")
@@ -202,6 +205,19 @@ def select_changes(after: int) -> Statement:
     return everyone(
         CHANGE, "SELECT seq, area, tenant, subject FROM change WHERE seq > ? ORDER BY seq", (after,)
     )
+
+
+def has_missed(changes: Iterable[Row], seen: int) -> bool:
+    """Tell by rows of `select_changes(seen)` whether changes after `seen` went before they were read."""
+    return any(area == PRUNED and int(subject) > seen for _, area, _, subject in changes)
+
+
+def changed_of(
+    changes: Sequence[Row], area: str, seen: int, known: Callable[[], dict[str, str]]
+) -> dict[str, str]:
+    """Return the changed subjects of an area with their tenants; where any were missed, all `known`."""
+    named = {subject: tenant for _, changed, tenant, subject in changes if changed == area}
+    return known() | named if has_missed(changes, seen) else named
 
 
 def select_last_change() -> Statement:

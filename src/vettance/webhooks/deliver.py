@@ -225,7 +225,7 @@ class Deliverer:
     async def _follow_changes(self) -> None:
         """Look again at the lanes that somebody changed: replays, and subscriptions that are gone."""
         rows = await self._store.read(tenants_sql.select_changes(self._changes_seen))
-        self._changed |= {subject: tenant for _, area, tenant, subject in rows if area == AREA}
+        self._changed |= tenants_sql.changed_of(rows, AREA, self._changes_seen, self._lanes.tenants)
         if rows:
             self._changes_seen = rows[-1][0]
         for subscription, tenant in tuple(self._changed.items()):

@@ -200,6 +200,10 @@ class SubscriptionQueues:
             lane = self._lanes[subscription] = SubscriptionQueue(tenant, subscription, self._ahead_ms_max)
         return lane
 
+    def tenants(self) -> dict[str, str]:
+        """Return whose the subscription of each lane is."""
+        return {lane.subscription: lane.tenant for lane in self._lanes.values()}
+
     def add(self, lane: SubscriptionQueue, seq: int, due_at_ms: int, now_ms: int) -> None:
         """Take a delivery into a lane."""
         lane.add(seq, due_at_ms, now_ms)
