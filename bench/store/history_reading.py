@@ -40,7 +40,6 @@ from vettance.decisions.decision import DecisionRecordData, Outcome
 from vettance.decisions.searchable_fields import COLUMNS
 from vettance.demo.launch import command, make_fresh
 from vettance.history import sql
-from vettance.history.decision_search import DecisionFinder
 from vettance.history.entity_links import EntityLinker
 from vettance.history.segment import CHUNK, SEARCHED_BITS, DecisionRow, describe, keys_of, layout, texts_of
 from vettance.ids import IdSource
@@ -347,7 +346,7 @@ async def _linked(ask: Any, service: Any, tenant: str, rounds: int) -> dict[str,
     """Ask how the entities of single decisions are linked, as `GET /decisions/{id}` tells it."""
     _, content = await ask("/api/v1/decisions", "limit=100&page=77")
     items = json.loads(content)["data"] or json.loads((await ask("/api/v1/decisions", ""))[1])["data"]
-    linker, took = EntityLinker(service.store, DecisionFinder(service.store)), []
+    linker, took = EntityLinker(service.store, service.finder), []
     for number in range(rounds + 1):
         item = items[number % len(items)]
         customer, device = item["customer"], item["device"]

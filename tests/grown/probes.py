@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +33,41 @@ _ROWS: Final = re.compile(r"VALUES \(\?, …\)(?:, \(\?, …\))+")
 _OURS: Final = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 #: Questions about no table of ours.
 _BESIDE: Final = re.compile(r"set_config|pg_|FROM unnest\(\$1::text\[\], \$2::text\[\]\) AS asked")
+
+
+_IN_LIST: Final = re.compile(r"IN \(\?(?:, \?)*\)")
+#: How much of a list is asked about where anything may be: more than any guess of SQLite makes up for.
+_LONG: Final = 50
+
+
+def led_by_tenant(path: Path, texts: Iterable[str]) -> list[str]:
+    """Texts that look up one id of a list by itself, and for many ids go through all rows of the tenant.
+
+    Asked of the tables of a store without its rows, and without what was counted of them.
+    """
+    found = []
+    with closing(sqlite3.connect(path)) as store:
+        made = [
+            row[0]
+            for row in store.execute(
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT GLOB 'sqlite_*' "
+                "AND name NOT GLOB '*_search_*' ORDER BY rowid"
+            )
+        ]
+    with closing(sqlite3.connect(":memory:")) as file:
+        file.executescript(";\n".join(made) + ";")
+        for text in sorted(texts):
+            short, long = (_IN_LIST.sub(f"IN ({', '.join('?' * count)})", text) for count in (1, _LONG))
+            if short == long:
+                continue
+            plans = [
+                [step[3] for step in file.execute(f"EXPLAIN QUERY PLAN {wide}", [None] * wide.count("?"))]
+                for wide in (short, long)
+            ]
+            by_tenant = [sum("(tenant=?)" in step for step in plan) for plan in plans]
+            if by_tenant[1] > by_tenant[0]:
+                found.append(f"{text}\n{plans[1]}")
+    return found
 
 
 class Probe:

@@ -9,7 +9,7 @@ import pytest
 
 from bench.store.grown_rows import MINUTE_MS, OLD_MS, Setting, fill_postgres, fill_sqlite
 from tests.databases import absence, ask, database
-from tests.grown.probes import Probe, tell_plans, watched_postgres, watched_sqlite
+from tests.grown.probes import Probe, led_by_tenant, tell_plans, watched_postgres, watched_sqlite
 from vettance.clock import DAY_MS
 from vettance.db.engine import Store, everyone
 from vettance.db.sqlite import store_path
@@ -122,3 +122,8 @@ async def test_no_removal_costs_more_the_more_stays(
         if cost > FACTOR * small.dearest.get(text, 0) + SLACK and not any(part in text for part in GROWS)
     ]
     assert not worse, f"{len(worse)} statements cost more the more stays.\n\n" + "\n\n".join(worse)
+    if engine == "sqlite":
+        led = led_by_tenant(store_path(tmp_path / "small"), small.whole.values())
+        assert not led, "\n".join(
+            ("Of many ids SQLite goes through all of the tenant; see `OF_TENANT`:", *led)
+        )

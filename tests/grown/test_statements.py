@@ -12,7 +12,7 @@ import pytest
 from bench.store.grown_rows import Setting, fill_postgres, fill_sqlite
 from tests.databases import absence, ask, database
 from tests.grown.builders import called_builders, outdated, unreached
-from tests.grown.probes import Probe, tell_plans, watched_postgres, watched_sqlite
+from tests.grown.probes import Probe, led_by_tenant, tell_plans, watched_postgres, watched_sqlite
 from tests.grown.whole_service import ROUNDS, Grown, go_through, grown_service, look_around
 from vettance.db.sqlite import store_path
 
@@ -131,3 +131,8 @@ async def test_no_statement_costs_more_on_a_store_that_has_grown(
         "to the rows of the answer, hold SQLite to the right order by CROSS JOIN, or bound what is read.\n\n"
         + "\n\n".join(worse)
     )
+    if engine == "sqlite" and not counted:
+        led = led_by_tenant(store_path(tmp_path / "small"), small.whole.values())
+        assert not led, "\n".join(
+            ("Of many ids SQLite goes through all of the tenant; see `OF_TENANT`:", *led)
+        )

@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
 from vettance.aml.case import Alert, Case, CaseEntry, EntryKind, OfficerSettings, Resolution
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.engine import OF_TENANT, Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import (
     AML_ALERT,
     AML_ALERT_COUNT,
@@ -188,7 +188,10 @@ def select_sent(tenant: str, ids: Sequence[str]) -> Statement:
     places, args = in_list(ids)
     return in_pieces(
         scoped(
-            AML_EVENT, tenant, f"SELECT id, sent FROM aml_event WHERE tenant = ? AND id IN ({places})", args
+            AML_EVENT,
+            tenant,
+            f"SELECT id, sent FROM aml_event WHERE {OF_TENANT} AND id IN ({places})",
+            args,
         )
     )
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.engine import OF_TENANT, Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import DECISION, EVENT, ROLLUP, Insert
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome
 from vettance.decisions.searchable_fields import COLUMNS, ENTITIES, by_column, entity_sql, texts_of_event
@@ -137,7 +137,7 @@ def select_places(tenant: str, ids: Sequence[str]) -> Statement:
     """(id, place in the log) of some decisions."""
     places, args = in_list(ids)
     return scoped(
-        DECISION, tenant, f"SELECT id, seq FROM decision WHERE tenant = ? AND id IN ({places})", args
+        DECISION, tenant, f"SELECT id, seq FROM decision WHERE {OF_TENANT} AND id IN ({places})", args
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from vettance.db.engine import Statement, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import OF_TENANT, Statement, everyone, in_list, in_pieces, scoped
 from vettance.db.tables import EVENT, LABEL
 from vettance.feedback.label_change import LabelChange
 
@@ -123,7 +123,7 @@ def select_present(tenant: str, ids: Sequence[str]) -> Statement:
     return scoped(
         EVENT.reading(LABEL),
         tenant,
-        f"SELECT id FROM event WHERE tenant = ? AND id IN ({places}) "
-        f"UNION ALL SELECT id FROM label WHERE tenant = ? AND id IN ({places})",
+        f"SELECT id FROM event WHERE {OF_TENANT} AND id IN ({places}) "
+        f"UNION ALL SELECT id FROM label WHERE {OF_TENANT} AND id IN ({places})",
         (*args, tenant, *args),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from vettance.db.engine import Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.engine import OF_TENANT, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert, Table
 from vettance.quality.counted_spans import CountedPart
 from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S, OVERLAP, Counts
@@ -229,7 +229,7 @@ def select_labels(tenant: str, after: int, limit: int) -> Statement:
 def select_labelled(tenant: str, events: Sequence[str]) -> Statement:
     """The same of some decisions, as `select_decided` has them."""
     places, args = in_list(events)
-    text = f"SELECT {_DECIDED}decision.tenant = ? AND decision.id IN ({places})"
+    text = f"SELECT {_DECIDED}decision.{OF_TENANT} AND decision.id IN ({places})"
     return in_pieces(scoped(DECISION.reading(EVENT), tenant, text, args))
 
 

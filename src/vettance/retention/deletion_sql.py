@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import EVERYBODY, Row, Statement, everyone, in_list, scoped
+from vettance.db.engine import EVERYBODY, OF_TENANT, Row, Statement, everyone, in_list, scoped
 from vettance.db.tables import (
     ATTEMPT,
     CATALOG,
@@ -109,14 +109,14 @@ def remove_deliveries_of(tenant: str) -> list[Statement]:
     some = f"SELECT seq FROM delivery WHERE tenant = ? ORDER BY subscription, seq LIMIT {STEP}"
     return [
         scoped(ATTEMPT.reading(DELIVERY), tenant, f"DELETE FROM attempt WHERE delivery IN ({some})"),
-        scoped(DELIVERY, tenant, f"DELETE FROM delivery WHERE tenant = ? AND seq IN ({some})", (tenant,)),
+        scoped(DELIVERY, tenant, f"DELETE FROM delivery WHERE {OF_TENANT} AND seq IN ({some})", (tenant,)),
     ]
 
 
 def remove_terms_of(tenant: str, ids: Sequence[int]) -> Statement:
     """Remove some terms of a tenant."""
     places, args = in_list(ids)
-    return scoped(TERM, tenant, f"DELETE FROM term WHERE tenant = ? AND id IN ({places})", args)
+    return scoped(TERM, tenant, f"DELETE FROM term WHERE {OF_TENANT} AND id IN ({places})", args)
 
 
 #: Tables that processes read on from the newest place they know, and whose newest row names a snapshot.

@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.aml.sql import AREA as AML_AREA
-from vettance.db.engine import EVERYBODY, Row, Statement, bounded_key, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import (
+    EVERYBODY,
+    OF_TENANT,
+    Row,
+    Statement,
+    bounded_key,
+    everyone,
+    in_list,
+    in_pieces,
+    scoped,
+)
 from vettance.db.tables import (
     AML_CASE_COUNT,
     AML_SUBJECT,
@@ -145,13 +155,13 @@ def remove_events(tenant: str, ids: Sequence[str]) -> list[Statement]:
     """Remove some events with their decisions and their feedback."""
     places, args = in_list(ids)
     return [
-        scoped(table, tenant, f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({places})", args)
-        for table, column in (
-            (FEEDBACK, "target"),
-            (LABEL, "event"),
-            (REVIEW, "decision"),
-            (DECISION, "id"),
-            (EVENT, "id"),
+        scoped(table, tenant, f"DELETE FROM {table} WHERE {whose} AND {column} IN ({places})", args)
+        for table, whose, column in (
+            (FEEDBACK, "tenant = ?", "target"),
+            (LABEL, "tenant = ?", "event"),
+            (REVIEW, "tenant = ?", "decision"),
+            (DECISION, OF_TENANT, "id"),
+            (EVENT, OF_TENANT, "id"),
         )
     ]
 
@@ -312,7 +322,7 @@ def select_place(tenant: str, place: TextColumns, after: Sequence[Any]) -> State
 def select_attempts(tenant: str, deliveries: Sequence[int]) -> Statement:
     """(delivery, number, answer) of the attempts of some deliveries; an answer has a kilobyte at most."""
     places, args = in_list(deliveries)
-    whose = f"SELECT seq FROM delivery WHERE tenant = ? AND seq IN ({places})"
+    whose = f"SELECT seq FROM delivery WHERE {OF_TENANT} AND seq IN ({places})"
     return scoped(
         ATTEMPT.reading(DELIVERY),
         tenant,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, in_list, in_pieces, insert, scoped
+from vettance.db.engine import OF_TENANT, Row, Statement, in_list, in_pieces, insert, scoped
 from vettance.db.tables import (
     AML_EVENT,
     CHANGE,
@@ -124,7 +124,7 @@ def mark_sent(tenant: str, seqs: Sequence[int]) -> Statement:
     return scoped(
         STREAM_MESSAGE,
         tenant,
-        f"UPDATE stream_message SET result_due = 0 WHERE tenant = ? AND seq IN ({places})",
+        f"UPDATE stream_message SET result_due = 0 WHERE {OF_TENANT} AND seq IN ({places})",
         args,
     )
 
@@ -148,7 +148,7 @@ def select_decisions(tenant: str, event_ids: Sequence[str]) -> Statement:
     return scoped(
         DECISION,
         tenant,
-        f"SELECT {', '.join(StreamDecision._fields)} FROM decision WHERE tenant = ? AND id IN ({places})",
+        f"SELECT {', '.join(StreamDecision._fields)} FROM decision WHERE {OF_TENANT} AND id IN ({places})",
         args,
     )
 
@@ -160,7 +160,7 @@ def select_watched(tenant: str, event_ids: Sequence[str]) -> Statement:
         AML_EVENT,
         tenant,
         "SELECT id, external_id, status, alerts, received_at_ms FROM aml_event "
-        f"WHERE tenant = ? AND id IN ({places})",
+        f"WHERE {OF_TENANT} AND id IN ({places})",
         args,
     )
 

@@ -4,16 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.db.dialect import digest
-from vettance.db.engine import Statement, everyone, in_list, insert, scoped
+from vettance.db.engine import OF_TENANT, Statement, everyone, in_list, insert, scoped
 from vettance.db.tables import ID_SEARCH, TERM, TERM_EPOCH, TERM_SEARCH, Insert
 
 ASKED: Final = 400  # Texts looked up in one query.
 
 # Statements of a few fixed lengths are prepared once; one of every length would fill the writer's memory.
 _ROWS: Final = (64, 8, 1)
-
-# From three ids on, SQLite would rather go through all terms of the tenant; an index is no use for this.
-_OF_TENANT: Final = "tenant || '' = ?"
 
 # A look into the index for each text. For a list, PostgreSQL reads all terms of the tenant as long as it has
 # not counted them; compaction then costs more than storing the decisions. The digests are made first: row
@@ -46,14 +43,14 @@ def select_terms(tenant: str, values: Sequence[str]) -> Statement:
 def select_term_values(tenant: str, terms: Sequence[int]) -> Statement:
     """(id, value) of some terms by their numbers."""
     places, args = in_list(terms)
-    return scoped(TERM, tenant, f"SELECT id, value FROM term WHERE {_OF_TENANT} AND id IN ({places})", args)
+    return scoped(TERM, tenant, f"SELECT id, value FROM term WHERE {OF_TENANT} AND id IN ({places})", args)
 
 
 def select_terms_by_number(tenant: str, terms: Sequence[int]) -> Statement:
     """Some terms by their numbers."""
     places, args = in_list(terms)
     return scoped(
-        TERM, tenant, f"SELECT id, value, fields FROM term WHERE {_OF_TENANT} AND id IN ({places})", args
+        TERM, tenant, f"SELECT id, value, fields FROM term WHERE {OF_TENANT} AND id IN ({places})", args
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.engine import OF_TENANT, Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import SIGNAL_BATCH, TOKEN_KEY, Insert
 from vettance.tenants.browser_token import SigningKey
 
@@ -93,7 +93,7 @@ def select_signals(tenant: str, seqs: Sequence[int]) -> Statement:
         scoped(
             SIGNAL_BATCH,
             tenant,
-            f"SELECT seq, signals FROM signal_batch WHERE tenant = ? AND seq IN ({places})",
+            f"SELECT seq, signals FROM signal_batch WHERE {OF_TENANT} AND seq IN ({places})",
             args,
         )
     )
