@@ -33,8 +33,12 @@ GOES = "ten_" + "2" * 32
 SECRET = b"s" * 32
 #: A customer of the tenant that stays, whom one receiver has named.
 NAMED = "c-1001-named"
-#: An erasure that was begun is looked for among all changes, once; a column laid out is read whole.
-GROWS = ("FROM change WHERE tenant", "FROM chunk LEFT JOIN chunk_column")
+#: An erasure that was begun is looked for among all changes, once; a column laid out is read whole; of the
+#: chunk that an expiry ends in, every piece may read what is left of its 4,096 decisions.
+GROWS = (
+    *("FROM change WHERE tenant", "FROM chunk LEFT JOIN chunk_column"),
+    "FROM decision WHERE (tenant, seq) > (?, …) AND (tenant, seq) <= (?, …) ORDER BY tenant, seq",
+)
 #: Rows of the tenant that stays in each table that grows; ten times as many are compared with that.
 ROWS, TIMES, REMOVED = 2 * LOOKED_AT, 10, 20
 #: What a deeper tree and a page more or less cost.
@@ -73,13 +77,17 @@ async def _remove(data: Path, url: str | None, probe: Probe, rows: int) -> None:
         probe.is_open = True
         # The rows of a tenant are a minute apart, from number 101 on.
         now_ms = OLD_MS + (101 + REMOVED // 2) * MINUTE_MS + DAY_MS
-        policy = Policy(screenings=1, statistics=1, jobs=1, deliveries=1, stream_messages=1, changes=1)
+        policy = Policy(
+            screenings=1, statistics=1, jobs=1, deliveries=1, stream_messages=1, changes=1, events=1
+        )
         removed = await Retainer(store, policy, lambda: now_ms).run()
         assert removed["jobs"] == removed["statistics"] == REMOVED, removed
         # Those of the tenant that goes stand behind all others, as if they were younger.
         assert removed["deliveries"] == REMOVED // 2, removed
         gone = await TenantDeleter(store, lambda: now_ms, settle_s=0).delete(GOES)
-        assert gone["event"] == gone["aml_case_entry"] == REMOVED, gone
+        assert removed["events"] == REMOVED, removed
+        assert gone["event"] == REMOVED // 2, gone
+        assert gone["aml_case_entry"] == REMOVED, gone
         assert gone["job"] == REMOVED // 2, gone
         erased = await Eraser(store, SECRET, now_ms).erase(STAYS, NAMED)
         # Answers of this history do not open, so that they go: nobody knows whom they name.

@@ -159,10 +159,10 @@ class Retainer:
         return used
 
     async def _remove_terms(self, tenant: str, used: Array, epoch: int, newest: int) -> None:
-        after = 0
-        while rows := await self._store.read(sql.select_term_ids(tenant, after, _TERMS)):
-            terms = [terms_sql.Term._make(row) for row in rows]
-            after = terms[-1].id
+        after = None
+        while rows := await self._store.read(sql.select_next_terms(tenant, after, _TERMS)):
+            terms = [terms_sql.Term._make(row[:-1]) for row in rows]
+            after = rows[-1][-1]
             orphans = [term for term in terms if term.id < len(used) and not used[term.id]]
             for start in range(0, len(orphans), sql.STEP // 5):
                 statements = [sql.raise_epoch(tenant, epoch, newest)]

@@ -171,14 +171,14 @@ def remove_chunks(tenant: str, through: int) -> Statement:
     return scoped(CHUNK, tenant, "DELETE FROM chunk WHERE tenant = ? AND id <= ?", (through,))
 
 
-def select_term_ids(tenant: str, after: int, limit: int) -> Statement:
-    """(id, value, fields) of the next terms of a tenant."""
-    return scoped(
-        TERM,
-        tenant,
-        "SELECT id, value, fields FROM term WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?",
-        (after, limit),
-    )
+def select_next_terms(tenant: str, after: Any, limit: int) -> Statement:
+    """(id, value, fields, place) of the next terms of a tenant behind a place; None is before them all.
+
+    They come as the index has them in which each text of a tenant is once: by the text, or by its digest.
+    """
+    text = "SELECT id, value, fields, {0} FROM term WHERE tenant = ? AND {0} > ? ORDER BY {0} LIMIT ?"
+    by_digest = scoped(TERM, tenant, text.format("value_digest"), (after or b"", limit))
+    return scoped(TERM, tenant, text.format("value"), (after or "", limit))._replace(postgres=by_digest)
 
 
 def remove_term(tenant: str, term_id: int) -> Statement:

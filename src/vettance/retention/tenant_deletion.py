@@ -172,8 +172,8 @@ class TenantDeleter:
                 self._note(table, count)
 
     async def _terms(self, tenant: str) -> None:
-        while rows := await self._store.read(sql.select_term_ids(tenant, 0, _TERMS)):
-            terms = [terms_sql.Term._make(row) for row in rows]
+        while rows := await self._store.read(sql.select_next_terms(tenant, None, _TERMS)):
+            terms = [terms_sql.Term._make(row[:-1]) for row in rows]
             searched = [terms_sql.delete_term_search(term) for term in terms if term.fields & SEARCHED_BITS]
             removed = deletion_sql.remove_terms_of(tenant, [term.id for term in terms])
             self._note("term", (await self._store.write(removed, *searched))[0])
