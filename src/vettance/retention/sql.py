@@ -301,6 +301,10 @@ _WHOSE: Final = {
 }
 
 
+#: Where SQLite has no index of a tenant's rows in the order of their keys, and would sort them all each time.
+_UNORDERED: Final = ("delivery", "signal_batch")
+
+
 def _whose(place: TextColumns) -> str:
     return _WHOSE.get(place.table, "tenant = ?")
 
@@ -308,15 +312,16 @@ def _whose(place: TextColumns) -> str:
 def select_place(tenant: str, place: TextColumns, after: Sequence[Any]) -> Statement:
     """(keys, columns) of the next rows of a place, those behind the keys `after`."""
     keys = ", ".join(place.keys)
-    return in_pieces(
-        scoped(
-            table_of(place.table),
-            tenant,
-            f"SELECT {keys}, {', '.join(place.columns)} FROM {place.table} WHERE {_whose(place)} "
-            f"AND ({keys}) > ({', '.join('?' * len(place.keys))}) ORDER BY {keys} LIMIT {STEP}",
-            after,
-        )
+    text = (
+        f"SELECT {keys}, {', '.join(place.columns)} FROM {place.table} WHERE {{}} "
+        f"AND ({keys}) > ({', '.join('?' * len(place.keys))}) ORDER BY {keys} LIMIT {STEP}"
     )
+    rows = scoped(table_of(place.table), tenant, text.format(_whose(place)), after)
+    if place.table in _UNORDERED:
+        rows = rows._replace(
+            sql=text.format(OF_TENANT), postgres=scoped(table_of(place.table), tenant, rows.sql, after)
+        )
+    return in_pieces(rows)
 
 
 def select_attempts(tenant: str, deliveries: Sequence[int]) -> Statement:
