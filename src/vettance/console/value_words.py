@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from vettance.aml.condition_words import condition_in_words, name_in_words
+from vettance.rules.novelty import EVERYTHING
 from vettance.rules.parse import parse_expression
 
 #: What people call a value, and several of it; others are called as they are written.
@@ -120,7 +121,10 @@ def _one_of(node: ast.expr) -> str:
     """Return of whom is counted."""
     if isinstance(node, ast.IfExp):
         return _one_of(node.body)
-    return "all together" if isinstance(node, ast.Constant) else f"the {_thing(node)[0]}"
+    if isinstance(node, ast.Constant):
+        # What `novelty` compares with is counted apart from what a rule counts over all by a key of its own.
+        return "everybody" if node.value == EVERYTHING.value else "all together"
+    return f"the {_thing(node)[0]}"
 
 
 def _among(node: ast.expr, condition: ast.expr | None) -> str | None:
