@@ -13,10 +13,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+from bench.fixtures.made_history import DONE, SPAN_MS, fill
 from bench.fixtures.processes import say
 from bench.store.grown_rows import rows_of
 from bench.store.grown_services import settings_of
-from bench.store.history_reading import DONE, SPAN_MS, fill
 from vettance import clock
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.db.engine import Statement

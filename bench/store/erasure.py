@@ -15,8 +15,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from bench.fixtures.made_history import DONE, fill
 from bench.fixtures.processes import machine
-from bench.store.history_reading import DONE, fill
 from vettance import clock
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.retention.erasure import Eraser

@@ -30,8 +30,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
+from bench.fixtures.made_history import DONE, Filler, fill, rows_of
 from bench.fixtures.processes import machine
-from bench.store.history_reading import DONE, Filler, fill, measure, rows_of
+from bench.store.history_reading import measure
 from vettance import clock
 from vettance.db.connection import open_writer
 from vettance.history.segment import CHUNK, DecisionRow

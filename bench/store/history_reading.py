@@ -17,51 +17,25 @@ import asyncio
 import contextlib
 import gc
 import json
-import random
-import sqlite3
+import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import asyncpg
-import numpy as np
 
+from bench.fixtures.made_history import DONE, fill
 from bench.fixtures.processes import machine
-from vettance import clock
-from vettance.db.connection import open_writer
 from vettance.db.copy_to_postgres import copy
-from vettance.db.engine import Statement
-from vettance.decisions import sql as decisions_sql
-from vettance.decisions.decision import DecisionRecordData, Outcome
-from vettance.decisions.searchable_fields import COLUMNS
-from vettance.demo.launch import command, make_fresh
-from vettance.history import sql
+from vettance.db.engine import everyone
+from vettance.db.tables import RULESET
 from vettance.history.entity_links import EntityLinker
-from vettance.history.segment import CHUNK, SEARCHED_BITS, DecisionRow, describe, keys_of, layout, texts_of
-from vettance.ids import IdSource
+from vettance.history.segment import SEARCHED_BITS
 from vettance.settings.settings import read_settings
 from vettance.tenants.tenant import Tenant
-from vettance.terms import sql as terms_sql
 from vettance.web.routing import NO_KEY, Call
 from vettance.wire.payload import encode
-
-SPAN_MS = 60 * 86_400_000
-DONE = "filled"
-REASONS = [f"REASON_{number:02d}" for number in range(12)]
-NAMES = ["user.login", "payment.attempt", "payment.refund", "checkout.submit", "user.signup", "card.added",
-         "password.reset", "transfer.sent", "withdrawal.request", "promo.redeemed"]  # fmt: skip
-COUNTRIES = ["DE", "FR", "GB", "US", "NL", "ES", "IT", "PL", "SE", "AT", "CH", "BE", "PT", "IE", "BR", "NG"]
-SENT = '{"eventName":"%s","customer":{"externalId":"%s","email":"%s"},"ip":"%s","metadata":{"amount":%d}}'
-ROW = "INSERT INTO {} ({}) VALUES ({})"
-EVENT = "id, tenant, source, received_at_ms, occurred_at_ms, sent"
-DECISION = ", ".join(
-    ("id", "tenant", "evaluated_at_ms", "occurred_at_ms", "event_category", "decision", "score", "level", "record",
-     "received_at_ms", "reasons", *COLUMNS)
-)  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -71,150 +45,6 @@ class Case(NamedTuple):
     path: str
     query: str
     bound_ms: float
-
-
-def rows_of(count: int, now_ms: int, seed: int = 7) -> Iterator[DecisionRow]:
-    """Make decisions up, oldest first; their `seq` count from 1."""
-    rng, ids = random.Random(seed), IdSource()
-    for number in range(count):
-        at_ms = now_ms - SPAN_MS + SPAN_MS * number // count
-        customer = min(int(rng.paretovariate(0.6)), 200_000) if rng.random() < 0.2 else rng.randrange(200_000)
-        device = customer + rng.randrange(2) * 200_000 if customer < 100_000 else customer
-        draw = rng.random()
-        outcome, level, score = ("ALLOW", "low", rng.randrange(30))
-        if draw < 0.02:
-            outcome, level, score = ("BLOCK", "critical", rng.randrange(85, 101))
-        elif draw < 0.07:
-            outcome, level, score = ("REVIEW", "medium" if draw < 0.05 else "high", rng.randrange(40, 80))
-        codes = " ".join(rng.sample(REASONS, rng.randrange(1, 4))) if outcome != "ALLOW" else ""
-        yield DecisionRow(
-            number + 1, ids.make("evt", at_ms), at_ms, at_ms, at_ms, outcome, level,
-            rng.choice(("AUTHENTICATION", "TRANSACTION", "OTHER")), score,
-            codes, (rng.choice(NAMES), f"cus_{customer:08d}", f"customer.{customer}@mail{customer % 7}.example", f"dev_{device:08d}",
-            f"{(device * 0x9E3779B97F4A7C15) & (2**64 - 1):016x}", f"100.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}",
-            rng.choice(COUNTRIES), f"{rng.getrandbits(48):012x}" if number % 4 == 0 else None),
-        )  # fmt: skip
-
-
-class Filler:
-    """Writes decisions, their counts and chunks: the same rows as the service, in bulk."""
-
-    def __init__(self, connection: sqlite3.Connection, tenant: str) -> None:
-        self.connection = connection
-        self.tenant = tenant
-        self.terms: dict[str, int] = {}
-        self.rosters: dict[tuple[str, int], np.ndarray] = {}
-        self.rollup: Counter[tuple[int, int, str, str]] = Counter()
-
-    def fill(self, rows: list[DecisionRow]) -> None:
-        connection = self.connection
-        connection.execute("BEGIN")
-        records = [self._record(row) for row in rows]
-        sent = [
-            (SENT % (*map(row.text, ("event_name", "customer_id", "email", "ip")), row.score)).encode()
-            for row in rows
-        ]
-        connection.executemany(
-            ROW.format("event", EVENT, ", ".join("?" * 6)),
-            [(r.id, self.tenant, "events", r.received_at_ms, r.occurred_at_ms, s) for r, s in zip(rows, sent, strict=True)],
-        )  # fmt: skip
-        connection.executemany(
-            ROW.format("decision", DECISION, ", ".join("?" * 19)),
-            [
-                (r.id, self.tenant, r.evaluated_at_ms, r.occurred_at_ms, r.event_category, r.decision, r.score,
-                 r.level, record, r.received_at_ms, r.reasons, *r.texts)
-                for r, record in zip(rows, records, strict=True)
-            ],
-        )  # fmt: skip
-        for row in rows:
-            at_s = row.occurred_at_ms // 1000
-            for width in (60, 86_400):
-                for code in ("", *row.reasons.split()):
-                    self.rollup[width, at_s - at_s % width, code, row.decision] += 1
-                    self.rollup[width, at_s - at_s % width, code, "score"] += row.score
-        if len(rows) == CHUNK:
-            self._seal(rows)
-        connection.execute("COMMIT")
-
-    def _record(self, row: DecisionRow) -> bytes:
-        return decisions_sql._encode_record(
-            DecisionRecordData(
-                ruleset_version=1, outcome=Outcome(row.decision), score=row.score, level=row.level, facts=(), answers=(), inexact=0,
-                fired=[], failed=[], lists=[], request_id="req_" + row.id[4:], processing_ms=0.2,
-            )
-        )  # fmt: skip
-
-    def _run(self, *statements: Statement) -> None:
-        for statement in statements:
-            self.connection.execute(statement.sql, statement.args)
-
-    def _seal(self, rows: list[DecisionRow]) -> None:
-        fresh, texts = [], texts_of(rows)
-        for value, fields in texts.items():
-            if value not in self.terms:
-                self.terms[value] = len(self.terms) + 1
-                fresh.append(terms_sql.Term(self.terms[value], value, fields))
-        self._run(*terms_sql.insert_terms(self.tenant, fresh))
-        self._run(*terms_sql.insert_term_search([term for term in fresh if term.fields & SEARCHED_BITS]))
-        self._run(*terms_sql.insert_id_search((row.seq, row.id) for row in rows))
-        columns = layout(rows, {value: self.terms[value] for value in texts})
-        self._run(*sql.insert_chunk(self.tenant, describe(columns), columns))
-        days = columns["occurred_at_ms"] // 86_400_000 * 86_400
-        for day in np.unique(days):
-            for kind, terms in keys_of(columns).items():
-                known = self.rosters.get((kind, int(day)), np.empty(0, "<u4"))
-                self.rosters[kind, int(day)] = np.union1d(known, terms[days == day])
-
-    def finish(self) -> None:
-        self.connection.execute("BEGIN")
-        for (kind, day), terms in self.rosters.items():
-            self._run(sql.save_roster(self.tenant, kind, day, terms))
-        counted: dict[tuple[int, int, str], Counter[str]] = {}
-        for (width, start, code, what), number in self.rollup.items():
-            counted.setdefault((width, start, code), Counter())[what] = number
-        self.connection.executemany(
-            "INSERT INTO rollup VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    self.tenant,
-                    *key,
-                    c["ALLOW"] + c["REVIEW"] + c["BLOCK"],
-                    c["REVIEW"],
-                    c["BLOCK"],
-                    c["score"],
-                )
-                for key, c in sorted(counted.items())
-            ],
-        )
-        self.connection.execute("COMMIT")
-
-
-def fill(folder: Path, count: int) -> None:
-    """Make a folder with that many decisions of one tenant, unless it is there."""
-    marker = folder / f"{DONE}-{count}"
-    if marker.exists():
-        return
-    make_fresh(folder)
-    tenant = command(folder, "tenant", "create", "History")["tenantId"]
-    began = time.monotonic()
-    with closing(open_writer(folder / "vettance.db")) as connection:
-        connection.execute("PRAGMA synchronous=OFF")
-        connection.execute("PRAGMA wal_autocheckpoint=20000")
-        connection.execute("PRAGMA cache_size=-400000")
-        filler, waiting = Filler(connection, tenant), []
-        for row in rows_of(count, clock.now_ms()):
-            waiting.append(row)
-            if len(waiting) == CHUNK:
-                filler.fill(waiting)
-                waiting = []
-                if row.seq // CHUNK % 50 == 0:
-                    took = time.monotonic() - began
-                    sys.stderr.write(f"\r{row.seq:,} of {count:,} after {took:,.0f} s")
-        filler.fill(waiting)
-        filler.finish()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    sys.stderr.write("\n")
-    marker.write_text(tenant)
 
 
 async def _copy(folder: Path, url: str) -> None:
@@ -283,7 +113,7 @@ async def measure(folder: Path, tenant_id: str, rounds: int, passes: int) -> lis
     now_s = int(time.time())
     async with opened(folder) as service:
         active = service.rule_cache.active(
-            1, (await service.store.read(Statement("SELECT document FROM ruleset LIMIT 1")))[0][0]
+            1, (await service.store.read(everyone(RULESET, "SELECT document FROM ruleset LIMIT 1")))[0][0]
         )
         service.evaluator.rules[tenant_id] = active
         # As a service does once it has started.
@@ -392,10 +222,12 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
+    url = os.environ.pop("VETTANCE_DATABASE_URL", None)  # The store that is filled is the embedded one.
     fill(asked.folder, asked.decisions)
     tenant = (asked.folder / f"{DONE}-{asked.decisions}").read_text()
-    if (url := read_settings(data=str(asked.folder)).database_url) is not None:
+    if url is not None:
         asyncio.run(_copy(asked.folder, url))
+        os.environ["VETTANCE_DATABASE_URL"] = url
     report = asyncio.run(measure(asked.folder, tenant, asked.rounds, asked.passes))
     if asked.json:
         print(json.dumps({"machine": machine(), "decisions": asked.decisions, "figures": report}))

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.fixtures.made_history import rows_of
 from bench.fixtures.processes import cpu_s, machine
-from bench.store.history_reading import rows_of
 from vettance import clock
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore

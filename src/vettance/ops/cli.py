@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from vettance import clock
-from vettance.commands import counted_word, data_option, fail, has_store, json_option, settings_of, show
+from vettance.commands import (
+    counted_word,
+    data_option,
+    fail,
+    give_way,
+    has_store,
+    json_option,
+    settings_of,
+    show,
+)
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
 from vettance.option_types import Whole
@@ -160,6 +169,7 @@ def _backup_details(folder: Path, manifest: Manifest) -> dict[str, object]:
 
 
 def _progress() -> Progress:
+    give_way()
     if not sys.stderr.isatty():
         return lambda _step, _done, _of: None
 

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterator
 
+from vettance.watchlists.less_one_letter import less_one
 from vettance.watchlists.mandarin import Syllables
 from vettance.watchlists.name_analysis import Name
 from vettance.watchlists.name_token import NameToken, TokenKind, near_readings, reading_bones
@@ -33,7 +34,7 @@ def _key(kind: str, text: str) -> int:
     return zlib.crc32(f"{kind}{text}".encode())
 
 
-def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[int]:  # noqa: PLR0912
+def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[int]:
     """Return the keys of a word: its letters, its sound, its consonants, and each less one.
 
     Two words that are one error apart in letters or sound share a key (the symmetric-deletion scheme of
@@ -45,12 +46,10 @@ def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[
     for fold in dict.fromkeys((word.text, *word.folds)):
         keys.append(_key("f", fold))
         if word.kind is not TokenKind.NUMBER and len(fold) >= _DELETED_MIN:
-            keys.extend(_key("f", text) for text in _less_one(fold))
+            keys.extend(_key("f", text) for text in less_one(fold, _DELETED_LETTERS_MAX))
     # A name's other forms share none of its letters; of patronymics, those of the father's name are compared.
     keys.extend(_key("n", str(group)) for group in NICKNAMES.get(word.text, ()))
-    if not listed and word.kind is TokenKind.NAME and not word.consonantal:
-        # What is read as another word is listed by that: "Kranian" is looked up as `iran`.
-        keys.extend(_key("f", usual) for usual in usual_words(word.text))
+    keys.extend(_key("f", usual) for usual in _misspelt_of(word, listed=listed))
     if word.text in MEANINGS:
         keys.append(_key("m", MEANINGS[word.text]))
     if word.syllables is not None:
@@ -68,7 +67,7 @@ def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[
         if len(bones) >= _BONES_MIN + (place >= near):
             keys.append(_key(other_side, bones))
         if len(bones) >= _BONES_DELETED_MIN and place < near:
-            keys.extend(_key(other_side, text) for text in _less_one(bones))
+            keys.extend(_key(other_side, text) for text in less_one(bones, _DELETED_LETTERS_MAX))
     for place, reading in enumerate(word.readings):
         bones = reading_bones(reading)
         # Three consonants are shared by many; other readings than the plainest must say more.
@@ -79,9 +78,10 @@ def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[
     return list(dict.fromkeys(keys))
 
 
-def _less_one(text: str) -> Iterator[str]:
-    for index in range(min(len(text), _DELETED_LETTERS_MAX)):
-        yield text[:index] + text[index + 1 :]
+def _misspelt_of(word: NameToken, *, listed: bool) -> list[str]:
+    """Return the usual words that a word looked up may misspell, as they are listed: `iran` for "Kranian"."""
+    is_name = word.kind is TokenKind.NAME and not word.consonantal
+    return usual_words(word.text) if is_name and not listed else []
 
 
 def text_key(text: str) -> int:

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from rapidfuzz.distance import OSA
 
+from vettance.watchlists.less_one_letter import nearly
 from vettance.watchlists.organization_words import english_words
 from vettance.watchlists.vocabulary import (
     ABBREVIATIONS,
@@ -124,13 +125,9 @@ def _mended(text: str) -> str:
         return whole
     if len(text) < _LONG_MIN or text in LONG_WORDS:
         return text
-    near = {word for key in _less_one(text) for word in _LONG_KEYS.get(key, ())}
+    near = {word for key in nearly(text) for word in _LONG_KEYS.get(key, ())}
     near = {word for word in near if OSA.distance(text, word) == 1}
     return min(near, key=lambda word: (abs(len(word) - len(text)), word), default=text)
-
-
-def _less_one(text: str) -> set[str]:
-    return {text, *(text[:place] + text[place + 1 :] for place in range(len(text)))}
 
 
 #: Usual words by all their letters but the first: of short ones these are words of their own.
@@ -152,7 +149,7 @@ LONG_WORDS = frozenset(
 FORM_PARTS = frozenset((*FORM_WORDS, *LONG_WORDS))
 _LONG_KEYS: dict[str, set[str]] = {}
 for _word in LONG_WORDS:
-    for _key in _less_one(_word):
+    for _key in nearly(_word):
         _LONG_KEYS.setdefault(_key, set()).add(_word)
 #: Words that are put together again where they are torn: "comp any", "otvet stvennostyu".
 _WHOLE_MIN, _PIECE_MIN = 7, 2

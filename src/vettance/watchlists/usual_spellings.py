@@ -9,6 +9,7 @@ from functools import lru_cache
 from rapidfuzz.distance import OSA
 
 from vettance.reference.countries import NAMES, PLACE_WORDS, REGION_WORDS, country_code
+from vettance.watchlists.less_one_letter import nearly
 from vettance.watchlists.vocabulary import ABBREVIATIONS, GENERIC_WORDS, NUMBER_WORDS
 
 #: A shorter word with an error is as likely to be another word.
@@ -52,17 +53,13 @@ def misspelt(text: str, usual: str) -> bool:
     )
 
 
-def _less_one(text: str) -> set[str]:
-    return {text, *(text[:place] + text[place + 1 :] for place in range(len(text)))}
-
-
 @lru_cache(maxsize=1)
 def _by_less_one() -> dict[str, tuple[str, ...]]:
     """Return (spelling of a usual word, or that less a letter → the usual words)."""
     found: dict[str, dict[str, None]] = {}
     for usual, texts in _spellings().items():
         for spelt in (usual, *texts):
-            for key in _less_one(spelt) if len(spelt) >= _MISSPELT_MIN else ():
+            for key in nearly(spelt) if len(spelt) >= _MISSPELT_MIN else ():
                 found.setdefault(key, {})[usual] = None
     return {key: tuple(words) for key, words in found.items()}
 
@@ -72,5 +69,5 @@ def usual_words(text: str) -> list[str]:
     if len(text) < _MISSPELT_MIN:
         return []
     known = _by_less_one()
-    likely = dict.fromkeys(usual for key in sorted(_less_one(text)) for usual in known.get(key, ()))
+    likely = dict.fromkeys(usual for key in sorted(nearly(text)) for usual in known.get(key, ()))
     return [usual for usual in likely if misspelt(text, usual)]
