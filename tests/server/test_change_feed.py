@@ -232,6 +232,8 @@ async def test_a_process_that_was_stopped_until_changes_had_gone_ends_itself(tmp
         assert ended == []
         await asleep.catch_up()
         assert ended == ["b"]
+        removed = await Retainer(store, Policy(changes=1), lambda: 4 + DAY_MS).run()
+        assert removed["changes"] == 1  # The fourth; the mark is new.
 
 
 async def test_changes_that_are_asked_about_later_are_kept(tmp_path: Path) -> None:

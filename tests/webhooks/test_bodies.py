@@ -93,7 +93,7 @@ async def test_a_message_goes_with_the_last_of_its_deliveries(office: Office, by
         if by == "retention":
             old = everyone(DELIVERY, "UPDATE delivery SET settled_at_ms = 1 WHERE seq = ?", (count,))
             await office.store.write(old)
-            assert (await office.store.write(*retention_sql.remove_found(kind, [count], 2)))[-1] == 1
+            assert (await office.store.write(*retention_sql.remove_found(kind, [count], 2, 3)))[-1] == 1
         else:
             first = (await office.store.read(delivery_queue.select_first_delivery()))[0][0]
             assert (await office.store.write(*delivery_queue.forget(first, 2**53, 1)))[-1] == 1

@@ -72,7 +72,9 @@ class Retainer:
             old = [seq for seq, is_old, _ in rows if is_old]
             for start in range(0, len(old), sql.STEP):
                 found = old[start : start + sql.STEP]
-                total += (await self._store.write(*sql.remove_found(one, found, before_ms)))[-1]
+                total += (await self._store.write(*sql.remove_found(one, found, before_ms, self._now_ms())))[
+                    -1
+                ]
         return total
 
     async def _statistics(self, *, dry_run: bool) -> int:

@@ -104,7 +104,7 @@ def select_looked_at(one: DataClass, after: int, before: int) -> Statement:
     )
 
 
-def remove_found(one: DataClass, seqs: Sequence[int], before: int) -> list[Statement]:
+def remove_found(one: DataClass, seqs: Sequence[int], before: int, now_ms: int) -> list[Statement]:
     """Remove those of some rows that are still old; the last statement tells how many."""
     places, args = in_list(seqs)
     found = f"seq IN ({places}) AND {one.old}"
@@ -112,7 +112,7 @@ def remove_found(one: DataClass, seqs: Sequence[int], before: int) -> list[State
         return remove_deliveries(f"SELECT seq FROM delivery WHERE {found}", (*args, before))
     if one.table == "change":
         # A process that has not read them learns by this that it has missed something.
-        mark = note_change(PRUNED, EVERYBODY, f"{seqs[-1]}", before)
+        mark = note_change(PRUNED, EVERYBODY, f"{seqs[-1]}", now_ms)
         return [mark, everyone(CHANGE, f"DELETE FROM change WHERE {found}", (*args, before))]
     return [everyone(table_of(one.table), f"DELETE FROM {one.table} WHERE {found}", (*args, before))]
 
