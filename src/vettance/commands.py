@@ -17,6 +17,7 @@ from vettance.audit.act import Act, acting
 from vettance.audit.audited_store import AuditedStore
 from vettance.db.engine import EVERYBODY, Store, StoreDown
 from vettance.ids import IdSource, is_id
+from vettance.processes.background import go_to_background
 from vettance.settings.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.tenants.sql import select_tenant, tenant_of
 from vettance.tenants.tenant import Tenant
@@ -24,11 +25,6 @@ from vettance.wire.numbers import is_decimal
 from vettance.wire.payload import encode, read_moment
 
 Result = TypeVar("Result")
-
-#: Of commands that work through a whole log, as of the service's own backtests and trainings.
-_NICENESS: Final = 10
-#: A folder for each thread of this process, on Linux. There priorities belong to threads.
-_THREADS: Final = Path("/proc/self/task")
 
 data_option = click.option(
     "--data",
@@ -368,22 +364,13 @@ def confirm(said: str, *, as_json: bool, more: str = "", **details: Any) -> None
         fail("nothing was changed")
 
 
-def give_way() -> None:
-    """Have all threads of this process let a server on the same machine go first."""
-    threads = [int(one.name) for one in _THREADS.iterdir()] if _THREADS.is_dir() else [os.getpid()]
-    for thread in threads:
-        with suppress(OSError):  # It has ended since.
-            priority = os.getpriority(os.PRIO_PROCESS, thread)
-            os.setpriority(os.PRIO_PROCESS, thread, max(priority, _NICENESS))
-
-
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Any]:
     """Show a bar on standard error while it is a terminal; yields what to call with each number of rows.
 
-    What takes so long that it shows how far it is gives way to a server.
+    For what only reads: it works in the background (`processes/background.py`).
     """
-    give_way()
+    go_to_background()
     if not sys.stderr.isatty():
         yield lambda _count: None
         return

@@ -209,7 +209,7 @@ def test_a_script_can_tell_pending_migrations_from_a_failure(tmp_path: Path) -> 
     assert_one_line(run(*check))
 
 
-def test_what_shows_how_far_it_is_lets_servers_go_first_with_every_thread() -> None:
+def test_what_shows_how_far_it_is_works_in_the_background_with_every_thread() -> None:
     script = """
 import os, threading
 from vettance.commands import progress
@@ -218,9 +218,10 @@ thread = threading.Thread(target=lambda: (ready.set(), over.wait()))
 thread.start()
 ready.wait()
 with progress("Exporting", 1):
-    print(*(os.getpriority(os.PRIO_PROCESS, one) for one in (os.getpid(), thread.native_id)))
+    for one in (os.getpid(), thread.native_id):
+        print(os.getpriority(os.PRIO_PROCESS, one), getattr(os, "sched_getscheduler", lambda _one: 5)(one))
 over.set()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    least = 10 if sys.platform == "linux" else 0
-    assert all(int(niceness) >= least for niceness in done.stdout.split())
+    # Priorities belong to threads on Linux alone; 5 is its SCHED_IDLE.
+    assert done.stdout == "19 5\n19 5\n" or sys.platform != "linux"

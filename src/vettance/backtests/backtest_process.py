@@ -1,7 +1,6 @@
 """The process of one backtest: reads its order from standard input, says progress and result in lines."""
 
 import asyncio
-import os
 import sys
 import time
 from pathlib import Path
@@ -29,7 +28,6 @@ from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
 from vettance.wire.payload import JSON
 
-_NICE: Final = 15
 _SAY_S: Final = 0.5
 
 
@@ -116,5 +114,4 @@ async def main(data: str) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(_NICE)
     asyncio.run(main(str(Path(sys.argv[1]))))

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from vettance.backtests.backtest_job import BacktestJob, JobState
 from vettance.backtests.job_turn import GO_ON, TURN_OVER, WORK_S_MAX
 from vettance.db.engine import Lost, Store, StoreDown
 from vettance.fairness.isolation import Isolation
+from vettance.processes.background import in_background
 from vettance.telemetry.logs import logger
 from vettance.wire.payload import decode, encode
 
@@ -133,7 +133,7 @@ class BacktestRunner:
 
     async def _start(self, module: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", module, str(self._data)),
+            *in_background(module, str(self._data)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_LINE_BYTES_MAX,

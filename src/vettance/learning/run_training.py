@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from vettance.clock import DAY_MS
+from vettance.processes.background import in_background
 from vettance.wire.payload import JSON, encode
 
 #: Labels of fraud, or confirmed alerts, from which on a model is trained.
@@ -32,7 +32,7 @@ def is_due(count: int, trained: int, trained_at_ms: int, now_ms: int) -> bool:
 async def run_training(data: Path, order: JSON) -> dict[str, Any]:
     """Do what an order says (`training_process.TrainingOrder`); `error` says why it gave none."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "vettance.learning.training_process", str(data)),
+        *in_background("vettance.learning.training_process", str(data)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=_LINE_BYTES_MAX,

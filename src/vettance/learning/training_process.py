@@ -34,7 +34,6 @@ from vettance.models.trees import text_digest, write_trees
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.wire.payload import JSON, encode
 
-_NICE: Final = 19
 _ROWS: Final = 2_000
 _LABELS: Final = 20_000
 
@@ -214,5 +213,4 @@ async def main(data: str) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(_NICE)
     asyncio.run(main(sys.argv[1]))

@@ -15,7 +15,6 @@ from vettance.commands import (
     counted_word,
     data_option,
     fail,
-    give_way,
     has_store,
     json_option,
     settings_of,
@@ -24,6 +23,7 @@ from vettance.commands import (
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
 from vettance.option_types import Whole
+from vettance.processes.background import give_way
 from vettance.settings.secret_key import known_secret, load_secret
 from vettance.settings.settings import Settings, SettingsError, read_settings
 from vettance.wire.payload import encode, timestamp

@@ -1,7 +1,6 @@
 """The process of one suggestion: reads its order from standard input, says progress and result in lines."""
 
 import asyncio
-import os
 import sys
 import time
 from typing import Final
@@ -14,7 +13,6 @@ from vettance.deployment.connect import long_reads
 from vettance.suggestions.suggest import NoSuggestion, suggest
 from vettance.suggestions.suggestion_order import SuggestionOrder
 
-_NICE: Final = 15
 _SAY_S: Final = 0.5
 
 
@@ -56,5 +54,4 @@ async def main(data: str) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(_NICE)
     asyncio.run(main(sys.argv[1]))

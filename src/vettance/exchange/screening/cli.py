@@ -39,6 +39,7 @@ from vettance.exchange.screening.row import COLUMNS, cells_of
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
 from vettance.option_types import StoredFile, Whole
+from vettance.processes.background import give_way
 from vettance.settings.settings import Settings
 from vettance.watchlists.list_store import EVERYBODY
 from vettance.watchlists.refresh import IndexKeeper
@@ -107,6 +108,7 @@ def screen_file(
     from vettance.exchange.screening.journal import JournalBusy
     from vettance.watchlists.search_processes import SearchFault
 
+    give_way()
     out = out or file.with_name(f"{file.stem}.screened.csv")
     errors = errors or file.with_name(file.name + ".errors.ndjson")
 

@@ -1,0 +1,59 @@
+"""Who goes first where all want a processor: decisions, then commands, then what is worked out behind them.
+
+    python -P -m vettance.processes.background MODULE [ARGUMENTS]
+
+runs a module as `python -m` would, in the background from its first import on: for processes that only read,
+since one that holds a lock while it gets no processor keeps everybody waiting.
+"""
+
+import contextlib
+import os
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+#: What a command and a companion of the server give way by; the system calls it niceness, -20 to 19.
+NICENESS: Final = 10
+_NICENESS_MAX: Final = 19
+_THREADS: Final = Path("/proc/self/task")
+
+
+def in_background(module: str, *arguments: str) -> tuple[str, ...]:
+    """Return the command line of a Python module that runs in the background."""
+    return (sys.executable, "-P", "-m", __name__, module, *arguments)
+
+
+def give_way() -> None:
+    """Have all threads of this process let a server on the same machine go first."""
+    for thread in _threads():
+        with contextlib.suppress(OSError):  # It has ended since.
+            priority = os.getpriority(os.PRIO_PROCESS, thread)
+            os.setpriority(os.PRIO_PROCESS, thread, max(priority, NICENESS))
+
+
+def go_to_background() -> None:
+    """Have all threads of this process work only while nobody else wants the processor.
+
+    A nice process may still finish its slice, some milliseconds, before one that wakes; one of Linux's policy
+    `SCHED_IDLE` is stopped at once. Where the system has no such policy, it is as nice as can be.
+    """
+    for thread in _threads():
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, _NICENESS_MAX)
+        with contextlib.suppress(AttributeError, OSError):
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+
+
+def _threads() -> Iterator[int]:
+    if not _THREADS.is_dir():
+        yield os.getpid()
+        return
+    yield from [int(one.name) for one in _THREADS.iterdir()]
+
+
+if __name__ == "__main__":
+    go_to_background()
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
