@@ -87,6 +87,34 @@ def test_ten_reviews_are_taken_by_keyboard(page: Any, service: Service, desk: Ca
     assert sorted(states) == ["claimed", *["settled"] * 9]
 
 
+def test_one_press_decides_one_review(page: Any, service: Service, desk: Caller) -> None:
+    page.clock.install()
+    waiting = [held(desk, 400 + number) for number in range(4)]
+
+    def settled() -> int:
+        return [desk.get(f"/api/v1/reviews/{one}").json["state"] for one in waiting].count("settled")
+
+    page.goto(f"{service.base_url}/console/queue")
+    page.keyboard.press("n")
+    page.wait_for_url("**/console/decisions/**")
+    page.clock.pause_at(page.evaluate("Date.now()") + 1000)
+    first = page.url
+    # A key that is held down goes on into the page of the next review.
+    page.keyboard.down("a")
+    page.wait_for_url(lambda url: url != first and "settled=" in url)
+    second = page.url
+    for _ in range(3):
+        page.keyboard.down("a")
+    page.keyboard.up("a")
+    # So does a double click, whose second half the next page gets.
+    page.locator("button[data-key=d]").click()
+    assert (page.url, settled()) == (second, 1)
+    page.clock.run_for(1000)
+    page.locator("button[data-key=d]").click()
+    page.wait_for_url(lambda url: url != second and "settled=" in url)
+    assert settled() == 2
+
+
 def test_a_device_is_blocked_from_a_decision(page: Any, service: Service, desk: Caller) -> None:
     decision = held(desk, 300, device={"fingerprint": "fp-browser"}, customer={"externalId": "c-browser"})
     page.goto(f"{service.base_url}/console/decisions/{decision}")

@@ -128,6 +128,41 @@ def test_many_are_settled_at_once_up_to_a_bound(service: Service, desk: Caller) 
     assert len(re.findall("<tr data-row>", ann.get(f"{QUEUE}?view=settled").text)) >= 3
 
 
+def test_of_several_what_others_were_faster_with_is_left_and_counted(service: Service, desk: Caller) -> None:
+    several = [held(desk) for _ in range(4)]
+    ann, bo = visitor_of(service, desk.id, "analyst"), visitor_of(service, desk.id, "analyst", "viewer")
+    lead, admin = visitor_of(service, desk.id, "lead"), visitor_of(service, desk.id, "admin")
+    page = ann.get(QUEUE)
+    assert bo.submit(QUEUE, f"/console/decisions/{several[1]}/claim").status == 303
+    fields = {"csrf": page.csrf, "decision": several[:3], "outcome": "approve", "label": "LEGIT"}
+    done = ann.post(f"{QUEUE}/settle", fields)
+    assert done.status == 303
+    assert "Settled, but for 1 review: somebody else holds" in ann.get(done.location).words
+    states = [review(desk, one)["state"] for one in several]
+    assert states == ["settled", "claimed", "settled", "open"]
+    # The audit log has each that was settled, and not the one that was left.
+    rows = [row for row in admin.get("/console/audit").text.split("<tr") if "Settled a review" in row]
+    assert [any(one in row for row in rows) for one in several] == [True, False, True, False]
+    none = ann.submit(QUEUE, f"{QUEUE}/settle", decision=several[1], outcome="deny")
+    assert (none.status, "Somebody else holds this review" in none.words) == (409, True)
+    [(to, _)] = [
+        one
+        for one in re.findall(r'<option value="(usr_[0-9a-f]+)">([^<]+)', lead.get(QUEUE).text)
+        if one[1].startswith("analyst@")
+    ]
+    given = lead.submit(QUEUE, f"{QUEUE}/assign", decision=[several[0], *several[3:]], assignee=to)
+    assert "Assigned, but for 1 review" in lead.get(given.location).words
+    assert review(desk, several[3])["state"] == "claimed"
+    gone = f"evt_{0:032x}"
+    labelled = ann.submit(
+        QUEUE, "/console/decisions/label", decision=[gone, several[3]], label="FRAUD", next=QUEUE
+    )
+    assert "Labels saved, but for 1 decision" in ann.get(labelled.location).words
+    assert "FRAUD" in ann.get(f"/console/decisions/{several[3]}").text
+    wrong = ann.submit(QUEUE, "/console/decisions/label", decision=several, label="NONSENSE", next=QUEUE)
+    assert wrong.status == 422
+
+
 def test_a_second_look_is_blind(service: Service, desk: Caller) -> None:
     service.cli("tenant", "set", desk.id, "--review-checks", "100", "--json")
     time.sleep(2)

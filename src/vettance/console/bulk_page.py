@@ -88,8 +88,8 @@ async def ask(visit: Visit) -> PageAnswer:
     if not found:
         raise Unprocessable("No open review is chosen by this. Somebody was faster, or it asks for too much.")
     if len(found) <= BULK_MAX:
-        await settle_each(visit, found, said)
-        return visit.redirect(f"{QUEUE}?view=settled", notice="settled")
+        left_out = await settle_each(visit, found, said)
+        return visit.redirect(f"{QUEUE}?view=settled", "settled", left_out)
     return await ask_in_bulk(visit, found, _words(visit.form), said)
 
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from vettance.console.page import WORKERS, ConsolePage, PageAnswer, Visit, own_path
+from vettance.console.several_forms import do_each
 from vettance.console.words import Words
 from vettance.errors import Unprocessable
 from vettance.feedback.label import Label
@@ -30,9 +31,12 @@ async def label_several(visit: Visit) -> PageAnswer:
     chosen = list(dict.fromkeys(visit.form.all("decision")))
     if not 1 <= len(chosen) <= AT_ONCE_MAX:
         raise Unprocessable(f"Mark between 1 and {AT_ONCE_MAX} decisions to label at once.")
-    for decision_id in chosen:
+
+    async def label(decision_id: str) -> None:
         await _label(visit, decision_id)
-    return visit.redirect(own_path(visit.form.get("next")), notice="labelled")
+
+    left_out = await do_each(visit, chosen, "POST /console/decisions/{id}/label", label)
+    return visit.redirect(own_path(visit.form.get("next")), "labelled", left_out)
 
 
 async def _label(visit: Visit, decision_id: str) -> None:

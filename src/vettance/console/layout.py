@@ -43,7 +43,9 @@ def page_values(view: View, visit: Visit, pages: PageTable) -> dict[str, Any]:
         "sight": visit.sight,
         "may": visit.may,
         "url": url,
-        "notice": None if is_error else notice_of(visit.query.get("notice")),
+        "notice": None
+        if is_error
+        else notice_of(visit.query.get("notice"), visit.query.get("left"), visit.show),
         "warns": visit.query.get("notice") in WARNINGS,
         "now": "" if is_error or signed is None else timestamp(visit.now_ms),
         "masks": None if is_error or signed is None else _masks(visit),

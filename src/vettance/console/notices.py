@@ -5,6 +5,8 @@ Only words of this table are shown: an address that somebody sends cannot put wo
 
 from typing import Final
 
+from vettance.console.catalogue import FOLDER, catalogue_of, language_of
+from vettance.console.shown_values import ValueFormatter
 from vettance.console.words import Words
 
 NOTICES: Final[dict[str, str]] = {
@@ -59,10 +61,33 @@ NOTICES: Final[dict[str, str]] = {
     "session-ended": Words("Your session has ended. Sign in again."),
 }
 
+#: What was done for some of several things: what was left out, by what it is counted in, and why.
+_LEFT_OUT: Final[dict[str, tuple[str, str]]] = {
+    "settled-some": (
+        "review",
+        Words("Settled, but for {}: somebody else holds what is left, or has settled it meanwhile."),
+    ),
+    "assigned-some": (
+        "review",
+        Words("Assigned, but for {}: what is left was settled or has expired meanwhile."),
+    ),
+    "labelled-some": (
+        "decision",
+        Words("Labels saved, but for {}: what is left was removed, or has as many labels as there can be."),
+    ),
+}
+
 #: Those that tell of what was not done.
-WARNINGS: Final = frozenset({"form-kept", "form-not-done", "session-ended"})
+WARNINGS: Final = frozenset({"form-kept", "form-not-done", "session-ended", *_LEFT_OUT})
+_DIGITS_MAX: Final = 4
 
 
-def notice_of(word: str) -> str | None:
-    """Return the sentence of a word; None for any other."""
-    return NOTICES.get(word)
+def notice_of(word: str, left_out: str, show: ValueFormatter) -> str | None:
+    """Return the sentence of a word, with the number of things that it counts; None for any other."""
+    if word not in _LEFT_OUT:
+        return NOTICES.get(word)
+    if not (left_out.isascii() and left_out.isdigit() and len(left_out) <= _DIGITS_MAX):
+        return None
+    noun, words = _LEFT_OUT[word]
+    said = catalogue_of(language_of(show.locale, FOLDER), FOLDER).get(words, words)
+    return said.replace("{}", show.count(int(left_out), noun))

@@ -167,10 +167,14 @@ class Visit(msgspec.Struct, kw_only=True):
         """Tell whether the visitor has one of some roles."""
         return self.signed_in is not None and not self.signed_in.roles.isdisjoint(roles)
 
-    def redirect(self, to: str, notice: str = "") -> Redirect:
-        """Lead to a page of the console; `notice` names a sentence of `notices.NOTICES` shown there."""
+    def redirect(self, to: str, notice: str = "", left_out: int = 0) -> Redirect:
+        """Lead to a page of the console; `notice` names a sentence of `notices.NOTICES` shown there.
+
+        With a number of things that were `left_out`, it is the one that counts them.
+        """
         if notice:
-            to += ("&" if "?" in to else "?") + urlencode({"notice": notice})
+            said = {"notice": f"{notice}-some", "left": str(left_out)} if left_out else {"notice": notice}
+            to += ("&" if "?" in to else "?") + urlencode(said)
         return Redirect(to)
 
 

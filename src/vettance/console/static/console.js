@@ -79,6 +79,8 @@
       return;
     }
     if (typing(target) || $("dialog[open]")) return;
+    // A key that is held down moves on in a table; it decides nothing about pages nobody has seen yet.
+    if (event.repeat && key !== "j" && key !== "k") return;
     if (key === "j") mark(at + 1);
     else if (key === "k") mark(at < 0 ? 0 : at - 1);
     else if (key === "Enter" && at >= 0 && target === document.body) $("a", rows()[at]).click();
@@ -93,6 +95,13 @@
       if (first) first.focus();
     }
     event.preventDefault();
+  });
+
+  // The second half of a double click is no decision about the review that came after the first half.
+  const shownAt = performance.now();
+  document.addEventListener("click", (event) => {
+    const isEarly = event.detail > 0 && performance.now() - shownAt < 600 && $(".toast");
+    if (isEarly && event.target.closest(".head .actions button")) event.preventDefault();
   });
 
   // Choosing from a list that says so sends its form at once.
@@ -111,6 +120,7 @@
   const address = new URL(location.href);
   if (address.searchParams.has("notice")) {
     address.searchParams.delete("notice");
+    address.searchParams.delete("left");
     history.replaceState(null, "", address);
   }
   // What is swapped in keeps the focus where it was.
