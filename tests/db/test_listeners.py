@@ -5,8 +5,12 @@ from collections import Counter
 
 from tests.webhooks.office import TENANT, Office
 from vettance.db.engine import Store, everyone
-from vettance.db.tables import DELIVERY
+from vettance.db.tables import DELIVERY, LIST_ENTRY
+from vettance.events.event import read_event
+from vettance.lists.rule_additions import RuleAdditions
 from vettance.outbox import FAN_OUT_MAX, MessageType, enqueue, select_fan_out
+from vettance.rules.list_effect import effects_of
+from vettance.rules.rule import ListEffect, Rule
 from vettance.webhooks import sql
 from vettance.webhooks.fan_out import FanOut
 
@@ -50,3 +54,29 @@ async def test_a_message_whose_further_subscribers_have_gone_is_done(store: Stor
     while await pieces.piece():
         pass
     assert not await store.read(select_fan_out(""))
+
+
+async def test_of_processes_that_add_a_value_at_once_only_the_first_tells_of_its_entry(store: Store) -> None:
+    office = Office(store)
+    for _ in range(2):
+        await office.subscribe(NOWHERE)
+    rule = Rule(
+        id="bots",
+        name="Bots",
+        when="true",
+        score=1,
+        reason="BOTS",
+        explanation="It is a bot.",
+        adds=ListEffect(list="block", type="DEVICE", lasts="7d"),
+    )
+    body = b'{"eventName":"a","device":{"fingerprint":"fp-1"}}'
+    event = read_event({"eventName": "a", "device": {"fingerprint": "fp-1"}}, body, 1_800_000_000_000)
+    processes = [RuleAdditions({}, office.ids, lambda _: None) for _ in range(3)]
+    plans = [
+        process.plan(TENANT, [rule], effects_of([rule]), [0], event, "evt_1", event.received_at_ms)
+        for process in processes
+    ]
+    await asyncio.gather(*[store.write(*plan.statements) for plan in plans])
+    entries = await store.read(everyone(LIST_ENTRY, "SELECT id FROM list_entry"))
+    assert len(entries) == 1
+    assert await store.read(everyone(DELIVERY, "SELECT subject FROM delivery")) == entries * 2

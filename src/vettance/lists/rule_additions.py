@@ -22,7 +22,7 @@ from vettance.lists.entry import (
     ListType,
     canonical_value,
 )
-from vettance.outbox import MessageType, enqueue
+from vettance.outbox import MessageType, enqueue_of_entry
 from vettance.rules.rule import ListEffect, Rule
 from vettance.tenants.sql import note_change
 from vettance.tenants.tenant import Tenant
@@ -188,7 +188,7 @@ class RuleAdditions:
         plan.statements.append(note_change(sql.AREA, entry.tenant, entry.id, now_ms))
         if became == ADDED and entry.list_type is ListType.BLOCK:
             plan.statements.extend(
-                enqueue(
+                enqueue_of_entry(
                     entry.tenant,
                     MessageType.BLOCKLIST_ENTRY_ADDED,
                     self._ids.make("msg", now_ms),
