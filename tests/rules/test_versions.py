@@ -121,6 +121,19 @@ async def test_an_approval_of_ones_own_counts_only_while_none_is_needed(stores: 
     assert (last[2], last[4]) == (VersionStep.BROKE_GLASS, "The site is down")
 
 
+async def test_what_its_author_approved_another_can_approve_once_that_is_needed(stores: list[Store]) -> None:
+    ana, ben = steps(stores[0], "ana"), steps(stores[1], "ben")
+    await stores[0].write(update_tenant(msgspec.structs.replace(TENANT, rule_approval=False)))
+    await ana.propose_new(NewRules("second", None), "")
+    await ana.approve(2)
+    with pytest.raises(Conflict) as told:
+        await ben.approve(2)
+    assert told.value.details["reason"] == "wrong_state"
+    await stores[0].write(update_tenant(TENANT))
+    assert (await ben.approve(2)).approved_by == "ben"
+    assert (await ana.activate(2)).state is VersionState.ACTIVE
+
+
 async def test_whatever_two_processes_do_at_once_one_version_is_in_force_and_approved(
     stores: list[Store],
 ) -> None:

@@ -95,7 +95,9 @@ def check_proposable(one: RuleSetVersion) -> None:
 
 def check_approvable(one: RuleSetVersion, actor: str, *, needs_other: bool) -> None:
     """Demand that somebody may approve a version. Raises `Conflict`."""
-    _demand(one, VersionState.PROPOSED)
+    # Its author could approve it while that was enough; another one's approval is then still to come.
+    if not (needs_other and _is_approved_by_author(one)):
+        _demand(one, VersionState.PROPOSED)
     if needs_other and one.author == actor:
         raise Conflict(
             "Who proposed these rules does not approve them; another person or key must.",
@@ -115,9 +117,7 @@ def check_activable(one: RuleSetVersion, *, needs_approval: bool) -> None:
     if not needs_approval:
         _demand(one, VersionState.PROPOSED, VersionState.APPROVED)
         return
-    if one.state is VersionState.PROPOSED or (
-        one.state is VersionState.APPROVED and one.approved_by in (None, one.author)
-    ):
+    if one.state is VersionState.PROPOSED or _is_approved_by_author(one):
         raise Conflict(
             "These rules need the approval of another person or key than their author's.", "approval_needed"
         )
@@ -130,6 +130,10 @@ def check_returnable(one: RuleSetVersion) -> None:
         raise _wrong_state(one, "its rules are in force already")
     if one.state is not VersionState.RETIRED:
         raise Conflict("Only a version that was in force once can be returned to.", "never_active")
+
+
+def _is_approved_by_author(one: RuleSetVersion) -> bool:
+    return one.state is VersionState.APPROVED and one.approved_by in (None, one.author)
 
 
 def _demand(one: RuleSetVersion, *states: VersionState) -> None:
