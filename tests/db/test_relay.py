@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
+from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown, insert
 from vettance.db.sqlite import SqliteStore
+from vettance.db.tables import CHANGE, Insert
 from vettance.db.write_relay import Relay, RelayedStore
 
 INSERT = "INSERT INTO change (seq, area, tenant, subject, at_ms) VALUES (?, ?, ?, ?, ?)"
@@ -63,6 +64,17 @@ async def test_what_a_write_demands_is_held_and_a_bug_is_named(pair: Pair) -> No
     assert await pair.child.read(Statement("SELECT COUNT(*) FROM change")) == [(0,)]
     with pytest.raises(Misuse):
         await pair.child.write(Statement("DELETE FROM nothing"))
+
+
+async def test_an_insert_is_one_form_whatever_the_number_of_rows(pair: Pair) -> None:
+    into = Insert(CHANGE, "seq, area, tenant, subject, at_ms", key="seq")
+    rows = [(number, "a", "ten", "", 0) for number in range(1, 8)]
+    counts = [
+        await pair.child.write(insert(into, None, [value for row in part for value in row]))
+        for part in (rows[:1], rows[:3], rows[:6], rows)
+    ]
+    assert counts == [[1], [2], [3], [1]]
+    assert [sql for sql, _ in pair.relay._forms] == [into.text]
 
 
 @pytest.mark.parametrize("value", [object(), 2**80, "\ud800"])

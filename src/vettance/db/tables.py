@@ -62,7 +62,23 @@ class Table(Tables):
         return self.name
 
 
-class Insert(Tables):
+class RowInsert(Tables):
+    """What a writer has to know of an insert of rows whose values are all given as arguments.
+
+    `text` inserts one row, of `width` arguments. `certain` says whether as many rows change as are given.
+    """
+
+    __slots__ = ("certain", "table", "text", "width")
+
+    def __init__(self, tables: Tables, table: str, text: str, width: int, *, certain: bool) -> None:
+        super().__init__(tables.changed, tables.read, tables.long)
+        self.table = table
+        self.text = text
+        self.width = width
+        self.certain = certain
+
+
+class Insert(RowInsert):
     """An insert of rows whose values are all given as arguments.
 
     `columns` are separated by commas. Where a row of the same `key` is there already, the columns in `adds`
@@ -70,15 +86,12 @@ class Insert(Tables):
     leaves that row as it is. Without a `key` it is a `Clash`.
     """
 
-    __slots__ = ("_row", "certain", "head", "key", "starts_with_tenant", "table", "tail", "text", "width")
+    __slots__ = ("_row", "head", "key", "starts_with_tenant", "tail")
 
     def __init__(
         self, table: Table, columns: str, *, key: str = "", adds: str = "", replaces: str = "", sets: str = ""
     ) -> None:
-        super().__init__(table.changed, table.read, table.long)
         names, keys, sums = _names(columns), _names(key), _names(adds)
-        self.table = table.name
-        self.width = len(names)
         self.starts_with_tenant = names[0] == "tenant"
         self.head = f"INSERT INTO {table} ({', '.join(names)})"
         changes = [f"{name} = excluded.{name}" for name in _names(replaces)]
@@ -86,18 +99,16 @@ class Insert(Tables):
         changes += [sets] if sets else []
         #: What follows the rows.
         self.tail = _on_conflict(keys, changes)
-        #: Whether as many rows change as are given.
-        self.certain = bool(changes) or not keys
         adds_all = bool(sums) and {*names} == {*keys, *sums} and len(changes) == len(sums)
         #: The places of the key in a row, where an insert adds up everything else: rows of one key make one.
         self.key = tuple(map(names.index, keys)) if adds_all else ()
-        self._row = f"({', '.join('?' * self.width)})"
-        #: The insert of one row.
-        self.text = f"{self.head} VALUES {self._row}{self.tail}"
+        self._row = f"({', '.join('?' * len(names))})"
+        text = f"{self.head} VALUES {self._row}{self.tail}"
+        super().__init__(table, table.name, text, len(names), certain=bool(changes) or not keys)
 
     def text_of(self, args: int) -> str:
-        """Return the insert of as many rows as so many arguments make."""
-        if args == self.width:
+        """Return the insert of as many rows as so many arguments make, where it is sent as such a text."""
+        if args == self.width or self.certain:
             return self.text
         # Not kept: there would be one for each number of rows, of kilobytes.
         return f"{self.head} VALUES {', '.join([self._row] * (args // self.width))}{self.tail}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Statement, StoreDown
-from vettance.db.tables import Insert
+from vettance.db.tables import RowInsert
 from vettance.db.writer_channel import Channel
 from vettance.telemetry.meters import Meters
 
@@ -246,6 +246,6 @@ class WriteBatcher:
 def frame_of(statement: Statement) -> tuple[str, int | None, str | None, int]:
     """Return the part of a shape for one statement, as the writer gets it."""
     into = statement.tables
-    if type(into) is Insert:
+    if isinstance(into, RowInsert):
         return into.text, statement.rows, into.table if into.certain else None, into.width
     return statement.sql, statement.rows, None, 0

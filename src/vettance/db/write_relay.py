@@ -16,10 +16,12 @@ import msgspec
 
 from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Row, Statement, Store, StoreDown
 from vettance.db.reader_pool import ReaderPool
+from vettance.db.tables import RowInsert, Table
 
-# A frame is its length in bytes and `[texts, writes]`: SQL texts not sent before (their numbers go on from
-# those before), and writes `[id, [number of the text, arguments, rows], …]`. The answer to it is, as writes
-# finish, frames `[id, counts]` or `[id, [kind, sentence]]`.
+# A frame is its length in bytes and `[forms, writes]`: forms of statements not sent before (their numbers go
+# on from those before), and writes `[id, [number of the form, arguments, rows], …]`. A form is `[SQL]`, or
+# `[SQL, table, width, certain]` of an insert of given rows (`tables.RowInsert`). The answer to it is, as
+# writes finish, frames `[id, counts]` or `[id, [kind, sentence]]`.
 _LENGTH: Final = struct.Struct(">I")
 #: A little longer than the store of the parent takes to give up.
 _ANSWER_S_MAX: Final = ANSWER_S_MAX + 2.0
@@ -74,6 +76,20 @@ class _RelaySocket(asyncio.Protocol):
             self._transport.close()
 
 
+def _sent(form: str | RowInsert) -> list[Any]:
+    if isinstance(form, RowInsert):
+        return [form.text, form.table, form.width, form.certain]
+    return [form]
+
+
+def _received(form: list[Any]) -> tuple[str, RowInsert | None]:
+    sql, *insert = form
+    if not insert:
+        return sql, None
+    table, width, certain = insert
+    return sql, RowInsert(Table(table), table, sql, width, certain=certain)
+
+
 async def watch(link: socket.socket, on_end: Callable[[], None]) -> None:
     """Call `on_end` when the other end of a connected socket is gone."""
     await asyncio.get_running_loop().create_connection(
@@ -91,9 +107,9 @@ class RelayedStore:
         self._readers = readers
         self._on_end = on_end
         self._link: _RelaySocket | None = None
-        self._texts: dict[str, int] = {}
+        self._forms: dict[str | RowInsert, int] = {}
         # Packed when they are asked for: what cannot be packed fails by itself, and no others with it.
-        self._new_texts: list[msgspec.Raw] = []
+        self._new_forms: list[msgspec.Raw] = []
         self._writes: list[msgspec.Raw] = []
         self._waiting: dict[int, asyncio.Future[list[int]]] = {}
         self._last_id = 0
@@ -122,7 +138,7 @@ class RelayedStore:
             raise StoreDown(_ENDED)
         self._last_id += 1
         try:
-            write = [[self._number(one.sql), one.args, one.rows] for one in statements]
+            write = [[self._number(one), one.args, one.rows] for one in statements]
             packed = msgspec.Raw(_encode((self._last_id, write)))
         except (ValueError, TypeError, OverflowError) as error:
             raise Misuse(f"a write cannot be sent to the parent process: {error}") from None
@@ -150,16 +166,18 @@ class RelayedStore:
             self._link.close()
         await self._readers.close()
 
-    def _number(self, sql: str) -> int:
-        number = self._texts.get(sql)
+    def _number(self, one: Statement) -> int:
+        into = one.tables
+        form = into if isinstance(into, RowInsert) else one.sql
+        number = self._forms.get(form)
         if number is None:
-            self._new_texts.append(msgspec.Raw(_encode(sql)))
-            number = self._texts[sql] = len(self._texts)
+            self._new_forms.append(msgspec.Raw(_encode(_sent(form))))
+            number = self._forms[form] = len(self._forms)
         return number
 
     def _flush(self) -> None:
-        frame = (self._new_texts, self._writes)
-        self._new_texts, self._writes = [], []
+        frame = (self._new_forms, self._writes)
+        self._new_forms, self._writes = [], []
         if self._link is not None:
             self._link.send(frame)
 
@@ -186,7 +204,7 @@ class Relay:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._texts: list[str] = []
+        self._forms: list[tuple[str, RowInsert | None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._link: _RelaySocket | None = None
 
@@ -206,13 +224,17 @@ class Relay:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _take(self, frame: Any) -> None:
-        texts, writes = frame
-        self._texts += texts
+        forms, writes = frame
+        self._forms += map(_received, forms)
         for number, write in writes:
-            statements = [Statement(self._texts[text], args, rows) for text, args, rows in write]
+            statements = [self._statement(*one) for one in write]
             task = asyncio.create_task(self._write(number, statements))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _statement(self, form: int, args: list[Any], rows: int | None) -> Statement:
+        sql, into = self._forms[form]
+        return Statement(sql, args, rows, tables=into)
 
     async def _write(self, number: int, statements: list[Statement]) -> None:
         answer: list[Any]
