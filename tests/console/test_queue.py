@@ -8,7 +8,7 @@ import pytest
 
 from tests.console.visitor import Visitor, visitor_of
 from tests.live import Caller, Service
-from tests.reviews.conftest import held, holding_tenant
+from tests.reviews.conftest import decided, held, holding_tenant
 
 QUEUE = "/console/queue"
 LISTED = "EMAIL blind@mail.example"
@@ -206,12 +206,21 @@ def test_a_second_person_sees_nothing_of_a_settlement_from_its_first_moment_on(
         assert "hidden from the second person" in shown.words
         assert "noteXYZ" not in lead.get(entity).text
         assert "hidden until its second look" in lead.get(entity).words
+        assert "1 fraud" not in lead.get(entity).words
+        lists = lead.get("/console/lists")
+        assert "blind@mail.example" not in lists.text
+        assert "hidden until its second look" in lists.words
         row = lead.get(settled).text.partition(decision)[2].partition("</tr>")[0]
         assert "hidden until its second look" in row
         assert "analyst" not in row
         rule = lead.get("/console/rules/large").text.partition(decision)[2].partition("</tr>")[0]
         assert ">fraud<" not in rule
 
+    assert_hidden()
+    assert "1 refund" in lead.get(entity).words
+    # However many decisions have come about the same since.
+    for _ in range(51):
+        decided(desk, 5, customer={"externalId": "c-blind", "email": "blind@mail.example"})
     assert_hidden()
     assert "/check" not in lead.get(place).text
     assert "noteXYZ" in ann.get(place).words
@@ -220,6 +229,7 @@ def test_a_second_person_sees_nothing_of_a_settlement_from_its_first_moment_on(
     assert lead.submit(place, f"{place}/check", outcome="deny").status == 303
     assert lead.get(place).text.count("noteXYZ") == 2
     assert "noteXYZ" in lead.get(entity).text
+    assert "noteXYZ" in lead.get("/console/lists").text
 
 
 def test_the_report_of_the_work_names_people_and_keys(service: Service, desk: Caller) -> None:

@@ -1,22 +1,25 @@
 """A customer, device, address or e-mail: what is known of it, what it was seen with, what to do about it."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
 from vettance.console import svg_graph
 from vettance.console.decisions_page import decision_row, entity_url
 from vettance.console.label_forms import LABELS
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
-from vettance.console.review_forms import blind_reviews
+from vettance.console.review_forms import blind_entries, blind_reviews
 from vettance.console.svg_charts import ChartPoint, sparkline, time_series
 from vettance.console.words import Words
 from vettance.decisions.decision import Outcome
 from vettance.errors import NotFound
+from vettance.feedback.label import Feedback
 from vettance.history.entity_graph import GRAPH_KINDS, EntityGraph, EntityNode, Neighbours, ranked
 from vettance.history.search_criteria import criteria
 from vettance.lists import sql as lists_sql
 from vettance.lists.entry import EntryType, ListEntry
 from vettance.lists.entry_bodies import read_value
+from vettance.reviews.review import Review
 
 _SHOWN: Final = 50
 _NAMED: Final = 12
@@ -53,9 +56,12 @@ async def entity(visit: Visit) -> View:
     )
     if not found["total"] and not entries:
         raise NotFound
-    hidden = await blind_reviews(visit, [one["id"] for one in found["data"]])
-    made_blind = {entry for review in hidden.values() for entry in review.entries}
-    feedback = await parts.explainer.feedback(tenant, [one["id"] for one in found["data"]])
+    shown = [one["id"] for one in found["data"]]
+    hidden, made_blind, feedback = await asyncio.gather(
+        blind_reviews(visit, shown),
+        blind_entries(visit, [one.created_at_ms for one in entries]),
+        parts.explainer.feedback(tenant, shown),
+    )
     # The labels of a full graph take milliseconds to place.
     pictures = await asyncio.to_thread(_pictures, visit, found["data"], graph)
     values = {
@@ -69,7 +75,7 @@ async def entity(visit: Visit) -> View:
         "all_url": url_of("/console/decisions", **{_FILTERS[kind]: visit.sight.name(_FILTERS[kind], value)}),
         "entries": [one for one in entries if one.id not in made_blind],
         "is_entry_hidden": any(one.id in made_blind for one in entries),
-        "labels_given": _labels(feedback),
+        "labels_given": _labels([one for one in feedback if not _is_hidden(one, hidden)]),
         "labels": LABELS,
         "can_act": visit.may(*WORKERS),
         "listable": _listable(kind, value, neighbours),
@@ -90,6 +96,12 @@ async def _entries(visit: Visit, kind: str, value: str) -> list[ListEntry]:
         return []
     asked = lists_sql.select_by_value(visit.tenant.id, entry_type, kept, visit.now_ms)
     return [lists_sql.entry_of(row) for row in await visit.parts.store.read(asked)]
+
+
+def _is_hidden(one: Feedback, hidden: Mapping[str, Review]) -> bool:
+    """Tell whether a label came with the settlement of a review that waits for its second look, or since."""
+    review = hidden.get(one.target)
+    return review is not None and one.updated_at_ms >= (review.settled_at_ms or 0)
 
 
 def _labels(feedback: list[Any]) -> list[tuple[str, int]]:

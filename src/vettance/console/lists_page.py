@@ -6,6 +6,7 @@ from vettance.console.decisions_page import entity_url
 from vettance.console.entity_page import KIND_LABELS
 from vettance.console.list_actions import ACTIONS, ROOT
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
+from vettance.console.review_forms import blind_entries
 from vettance.console.words import Words
 from vettance.lists.entry import VALUE_KINDS
 
@@ -18,15 +19,19 @@ async def lists(visit: Visit) -> View:
     """GET /console/lists."""
     asked = {name: visit.query.get(name) for name in ("type", "listType", "cursor")}
     found = await visit.ask("GET", "/api/v1/lists", {**asked, "limit": 50})
+    made_at_ms = [visit.show.moment(one["createdAt"]) or 0 for one in found["data"]]
+    hidden = await blind_entries(visit, made_at_ms)
+    shown = [one for one in found["data"] if one["id"] not in hidden]
     filters = {name: asked[name] for name in ("type", "listType")}
     values = {
-        "entries": [_entry(visit, one) for one in found["data"]],
+        "entries": [_entry(visit, one) for one in shown],
+        "is_hidden": len(shown) < len(found["data"]),
         "types": TYPES,
         "kind": asked["type"],
         "list_type": asked["listType"],
         "may_change": visit.may(*WORKERS),
         "page": {
-            "words": f"{len(found['data'])} of {visit.show.count(found['total'], 'entry')}",
+            "words": f"{len(shown)} of {visit.show.count(found['total'], 'entry')}",
             "first": url_of(ROOT, **filters) if asked["cursor"] else "",
             "next": url_of(ROOT, **filters, cursor=found["nextCursor"]) if found["hasMore"] else "",
         },

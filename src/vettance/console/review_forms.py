@@ -12,7 +12,9 @@ from vettance.ids import is_id
 from vettance.lists.entry_bodies import NewEntry, read_entry
 from vettance.reviews.answers import review_answer
 from vettance.reviews.bulk_request import BULK_MAX, BulkRequest
+from vettance.reviews.check_sql import select_unchecked
 from vettance.reviews.review import Review, ReviewOutcome, ReviewState, Settlement, read_settlement
+from vettance.reviews.sql import review_of
 from vettance.tenants.sql import key_of, select_keys_of
 from vettance.wire.payload import timestamp
 
@@ -166,6 +168,18 @@ async def blind_reviews(visit: Visit, decisions: Sequence[str]) -> dict[str, Rev
         return {}
     found: list[Review] = await visit.parts.reviews.find_several(visit.tenant.id, decisions)
     return {one.decision: one for one in found if is_blind_for(visit, one)}
+
+
+async def blind_entries(visit: Visit, made_at_ms: Sequence[int]) -> frozenset[str]:
+    """Return the ids of list entries, of those made at some moments, that the visitor must not see yet.
+
+    They came with a settlement, in its commit and at its moment, that waits for a second look.
+    """
+    if not made_at_ms or not visit.may(*WORKERS):
+        return frozenset()
+    rows = await visit.parts.store.read(select_unchecked(visit.tenant.id, made_at_ms))
+    hidden = (one for one in map(review_of, rows) if is_blind_for(visit, one))
+    return frozenset(entry for one in hidden for entry in one.entries)
 
 
 async def undo_shown(visit: Visit) -> dict[str, Any] | None:

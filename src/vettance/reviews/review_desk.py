@@ -21,7 +21,7 @@ from vettance.lists.answers import added_payload
 from vettance.lists.entry import ListBook, ListEntry, ListType
 from vettance.lists.entry_bodies import NewEntry
 from vettance.outbox import MessageType, enqueue
-from vettance.reviews import sql
+from vettance.reviews import check_sql, sql
 from vettance.reviews.answers import settled_payload
 from vettance.reviews.queue_looks import FREE_READ, QueueLooks
 from vettance.reviews.review import (
@@ -211,7 +211,9 @@ class ReviewDesk:
 
     async def checks(self, tenant: str, by: str, limit: int) -> list[Review]:
         """Return settled reviews that a second person is to look at blind; none of their own."""
-        return [sql.review_of(row) for row in await self._store.read(sql.select_checks(tenant, by, limit))]
+        return [
+            sql.review_of(row) for row in await self._store.read(check_sql.select_checks(tenant, by, limit))
+        ]
 
     async def check(self, tenant: str, decision: str, outcome: ReviewOutcome, by: str) -> None:
         """Keep what a second person decides of a settled review. Raises `NotFound` and `Conflict`."""
@@ -229,7 +231,7 @@ class ReviewDesk:
 
     async def agreement(self, tenant: str, from_ms: int, to_ms: int) -> dict[tuple[str, str], int]:
         """Count what was settled in a span and checked, by both outcomes."""
-        rows = await self._store.read(sql.count_checked(tenant, from_ms, to_ms))
+        rows = await self._store.read(check_sql.count_checked(tenant, from_ms, to_ms))
         return {(first, second): count for first, second, count in rows}
 
     async def states(self, tenant: str) -> dict[str, int]:

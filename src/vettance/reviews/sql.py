@@ -14,7 +14,8 @@ _OPENED: Final = (
     "tenant, decision, state, score, amount_points, rank, opened_at_ms, due_at_ms, expires_at_ms, customer, "
     "email"
 )
-_COLUMNS: Final = (
+#: What `review_of` makes a review of.
+COLUMNS: Final = (
     f"{_OPENED}, claimed_by, free_at_ms, outcome, label, note, settled_by, settled_at_ms, entries, "
     "tell_at_ms, check_state, check_outcome, checked_by, bulk"
 )
@@ -41,7 +42,7 @@ def insert_review(review: Review) -> Statement:
 
 def review_of(row: Row) -> Review:
     """Make a review of a row."""
-    values: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    values: dict[str, Any] = dict(zip(COLUMNS.split(", "), row, strict=True))
     values["state"] = ReviewState(values["state"])
     for name, kind in (("outcome", ReviewOutcome), ("label", Label), ("check_outcome", ReviewOutcome)):
         values[name] = kind(values[name]) if values[name] else None
@@ -52,7 +53,7 @@ def review_of(row: Row) -> Review:
 def select_review(tenant: str, decision: str) -> Statement:
     """The review of a decision."""
     return scoped(
-        REVIEW, tenant, f"SELECT {_COLUMNS} FROM review WHERE tenant = ? AND decision = ?", (decision,)
+        REVIEW, tenant, f"SELECT {COLUMNS} FROM review WHERE tenant = ? AND decision = ?", (decision,)
     )
 
 
@@ -63,7 +64,7 @@ def select_reviews(tenant: str, decisions: Sequence[str]) -> Statement:
         scoped(
             REVIEW,
             tenant,
-            f"SELECT {_COLUMNS} FROM review WHERE tenant = ? AND decision IN ({places})",
+            f"SELECT {COLUMNS} FROM review WHERE tenant = ? AND decision IN ({places})",
             args,
         )
     )
@@ -207,7 +208,7 @@ def select_untold(now_ms: int) -> Statement:
     return in_pieces(
         everyone(
             REVIEW,
-            f"SELECT {_COLUMNS} FROM review WHERE tell_at_ms IS NOT NULL AND tell_at_ms <= ? "
+            f"SELECT {COLUMNS} FROM review WHERE tell_at_ms IS NOT NULL AND tell_at_ms <= ? "
             f"ORDER BY tell_at_ms LIMIT {STEP}",
             (now_ms,),
         )
@@ -245,19 +246,6 @@ def expire(now_ms: int) -> Statement:
     )
 
 
-def select_checks(tenant: str, by: str, limit: int) -> Statement:
-    """Settled reviews that a second person is to look at, but for those that `by` settled; oldest first."""
-    return in_pieces(
-        scoped(
-            REVIEW,
-            tenant,
-            f"SELECT {_COLUMNS} FROM review WHERE tenant = ? AND check_state = 'asked' AND settled_by <> ? "
-            "ORDER BY settled_at_ms LIMIT ?",
-            (by, limit),
-        )
-    )
-
-
 def check(tenant: str, decision: str, outcome: ReviewOutcome, by: str) -> Statement:
     """Keep what a second person decided; `Lost` when one has, or it is their own."""
     return _update(
@@ -267,17 +255,6 @@ def check(tenant: str, decision: str, outcome: ReviewOutcome, by: str) -> Statem
         "WHERE tenant = ? AND decision = ? AND check_state = 'asked' AND settled_by <> ?",
         (outcome.value, by),
         (by,),
-    )
-
-
-def count_checked(tenant: str, from_ms: int, to_ms: int) -> Statement:
-    """(outcome, outcome of the second person, how many) of what was settled in a span and checked."""
-    return scoped(
-        REVIEW,
-        tenant,
-        "SELECT outcome, check_outcome, COUNT(*) FROM review WHERE tenant = ? AND check_state = 'done' "
-        "AND settled_at_ms >= ? AND settled_at_ms < ? GROUP BY outcome, check_outcome",
-        (from_ms, to_ms),
     )
 
 
@@ -360,7 +337,7 @@ class ReviewFilter(msgspec.Struct, frozen=True):
             scoped(
                 REVIEW,
                 self.tenant,
-                f"SELECT {_COLUMNS} FROM review WHERE {where} "
+                f"SELECT {COLUMNS} FROM review WHERE {where} "
                 f"ORDER BY {sign}{column} {order}, decision {order} LIMIT ? OFFSET ?",
                 (*args, limit, offset),
             )
