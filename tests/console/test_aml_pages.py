@@ -165,6 +165,13 @@ def test_a_case_of_many_events_is_shown_a_hundred_at_a_time(service: Service, ba
     assert len(rest.text) < len(page.text)
     for odd in ("-1", "x", "9" * 20, "999999"):
         assert ann.get(f"{place}?alerts={odd}").status == 200
+    # Paging one of the two tables keeps the place of the other, and each event has its page.
+    both = ann.get(f"{place}?alerts=3&events=100").text
+    assert f'href="{place}?alerts=3"' in both
+    assert f'href="{place}?events=100"' in both
+    found = re.search(r'href="(/console/aml/events/[^"]+)"', rest.text)
+    assert found is not None
+    assert ann.get(found[1]).status == 200
 
 
 def options_of(page: str, name: str) -> dict[str, str]:
@@ -239,6 +246,8 @@ def test_a_name_is_screened_and_a_match_dismissed(service: Service, bank: Caller
         "INDIVIDUAL",
     ):
         assert raw not in page.words, raw
+    # The case of the match leads back here, where people are compared side by side.
+    assert f'href="{done.location}"' in ann.get(f"{CASES}/{case_of(bank, 's-1')['id']}").text
     entity = re.search(r'name="entity" value="([^"]+)"', page.text)
     if entity is not None:
         answer = ann.submit(done.location, f"{done.location}/dismiss", entity=entity[1], notes="Another one.")
@@ -267,11 +276,36 @@ def test_webhooks_are_made_shown_and_removed(service: Service, bank: Caller) -> 
     page = admin.get(found[0])
     assert "https://shop.example/hook" in page.words
     assert "https://shop.example/hook" in admin.get(path).words
+    # What can't be undone says so before it is done.
+    assert "This cannot be taken back" in page.words
+    none = admin.submit(found[0], f"{found[0]}/replay", days="7")
+    assert "Nothing of that time was given up" in admin.get(none.location).words
+    assert admin.submit(found[0], f"{found[0]}/replay", days="8").status == 422
     auditor = person(service, bank.id, "auditor")
     assert auditor.get(found[0]).status == 200
     assert auditor.submit("/console/profile", f"{found[0]}/remove").status == 403
     assert admin.submit(found[0], f"{found[0]}/remove").status == 303
     assert admin.get(found[0]).status == 404
+
+
+def test_deliveries_lead_to_what_they_are_about_and_are_sent_again_by_number(
+    service: Service, bank: Caller
+) -> None:
+    admin = person(service, bank.id, "admin")
+    webhook = {"url": "https://nobody.invalid/hook", "eventType": ["EVENT_RISK_EVALUATED"]}
+    made = admin.submit("/console/webhooks", "/console/webhooks", **webhook)
+    place = re.findall(r"/console/webhooks/whs_\w+", made.text)[0]
+    decision = str(decided(bank, 5)["correlationIds"]["eventId"])  # type: ignore[index]
+    service.wait_for(lambda: f'href="/console/decisions/{decision}"' in admin.get(place).text, seconds=10)
+    # States have the words of the filter, here and on the page of the decision.
+    assert '<span class="tag">Waiting</span>' in admin.get(place).text
+    shown = admin.get(f"/console/decisions/{decision}").text
+    assert f'<a href="{place}">EVENT_RISK_EVALUATED</a>' in shown
+    lead = person(service, bank.id, "lead", "viewer").get(f"/console/decisions/{decision}").text
+    assert ("EVENT_RISK_EVALUATED" in lead, place in lead) == (True, False)
+    assert "Queued again: 2 deliveries." in admin.get(f"{place}?notice=replayed-some&count=2").words
+    assert "Queued again" not in admin.get(f"{place}?notice=replayed-some&count=%3Cb%3E").words
+    assert admin.submit(place, f"{place}/remove").status == 303
 
 
 def test_reports_are_shown_and_exported(service: Service, bank: Caller) -> None:

@@ -225,6 +225,8 @@ def test_a_key_is_shown_once_works_and_is_revoked(service: Service, tenant: Call
     assert "checkout" in page.words
     row = page.text.partition("checkout")[2]
     assert "decide, rules" in row.partition("</tr>")[0]
+    # What can't be undone says so before it is done.
+    assert "This cannot be taken back" in row.partition("</tr>")[0]
     wrong = admin.submit("/console/settings", "/console/settings/keys", scope="everything")
     assert wrong.status == 422
     revoke = re.search(r"/console/settings/keys/key_\w+/revoke", row)

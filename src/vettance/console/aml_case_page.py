@@ -20,6 +20,7 @@ from vettance.console.page import (
     PageAnswer,
     View,
     Visit,
+    segment,
     url_of,
 )
 from vettance.console.resolution_words import RESOLUTIONS, resolved_text, with_resolution
@@ -27,12 +28,14 @@ from vettance.console.review_forms import names_of
 from vettance.console.rule_place import AML
 from vettance.console.svg_money import MoneyFlow, draw_money
 from vettance.errors import Conflict
+from vettance.ids import is_id
 from vettance.wire.payload import encode
 
 _ROOT: Final = "/api/v1/aml/cases"
 #: Rows of alerts, events and acts that are drawn at once; a case may have thousands.
 _SHOWN: Final = 100
 _DIGITS_MAX: Final = 9
+_PARTS: Final = ("alerts", "events")
 PATH: Final = f"{CASES}/{{id}}"
 
 
@@ -88,7 +91,12 @@ async def _page(visit: Visit, warning: str = "") -> View:
     values = {
         "case": with_resolution(found),
         "alerts": [
-            {**alert_shown(one), "figures": figures_of(visit, one), "rule_url": _rule_url(one)}
+            {
+                **alert_shown(one),
+                "figures": figures_of(visit, one),
+                "rule_url": _rule_url(one),
+                "screening_url": _screening_url(one),
+            }
             for one in alerts
         ],
         "alert_page": alert_page,
@@ -124,25 +132,41 @@ def _rule_url(alert: dict[str, Any]) -> str:
     return AML.url_of(alert["ruleId"]) if alert["origin"] == AlertOrigin.RULE else ""
 
 
+def _screening_url(alert: dict[str, Any]) -> str:
+    """Return the page of the screening that raised an alert: what agrees, and where to say "not the same"."""
+    values = alert["figures"].get("values")
+    found = values.get("screening") if isinstance(values, dict) else None
+    is_screening = alert["origin"] == AlertOrigin.SCREENING and is_id(str(found), "scr")
+    return f"/console/aml/screenings/{found}" if is_screening else ""
+
+
 def _part(visit: Visit, name: str, rows: list[Any], noun: str) -> tuple[list[Any], dict[str, str]]:
     """Return the rows that the page shows, from the number in the query on, and where the others are."""
-    asked = visit.query.get(name)
-    start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS_MAX else 0
+    start = _start(visit, name)
     end, path = start + _SHOWN, f"{CASES}/{visit.path['id']}"
     shown = rows[start:end]
     first = start + 1 if shown else start
+    # Each part keeps the place of the other.
+    others = {other: _start(visit, other) or None for other in _PARTS if other != name}
     pages = {
         "words": f"{first} to {start + len(shown)} of {visit.show.count(len(rows), noun)}",
-        "first": path if start else "",
-        "next": url_of(path, **{name: end}) if end < len(rows) else "",
+        "first": url_of(path, **others) if start else "",
+        "next": url_of(path, **others, **{name: end}) if end < len(rows) else "",
     }
     return shown, pages
+
+
+def _start(visit: Visit, name: str) -> int:
+    """Return from which row on a part is asked for."""
+    asked = visit.query.get(name)
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS_MAX else 0
 
 
 def _event(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
     metadata = _metadata(one)
     return {
         "id": one["externalEventId"],
+        "url": f"/console/aml/events/{segment(one['externalEventId'])}",
         "at": one["occurredAt"],
         "name": one["event"].get("eventName", ""),
         "direction": metadata.get("direction", ""),

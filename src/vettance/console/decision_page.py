@@ -10,9 +10,10 @@ from vettance.console.decisions_page import decision_row, entity_url
 from vettance.console.event_members import members_of
 from vettance.console.label_forms import LABELS
 from vettance.console.other_answers import other_answers, recomputed
-from vettance.console.page import READERS, WORKERS, ConsolePage, PageAnswer, View, Visit
+from vettance.console.page import OVERSEERS, READERS, WORKERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.review_forms import review_shown, undo_shown
 from vettance.console.svg_charts import share_mark
+from vettance.console.webhooks_page import STATES
 from vettance.console.words import Words
 from vettance.webhooks.sql import Delivery, select_deliveries_about
 
@@ -61,6 +62,8 @@ async def decision(visit: Visit) -> PageAnswer:
         "undo": await undo_shown(visit),
         "labels": LABELS,
         "can_label": visit.may(*WORKERS),
+        "delivery_states": dict(STATES),
+        "sees_webhooks": visit.may(*OVERSEERS),
         "listable": _listable(event),
     }
     return View("decision.html", values, title=f"{event.get('eventName', 'Decision')}")

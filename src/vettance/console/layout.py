@@ -45,7 +45,7 @@ def page_values(view: View, visit: Visit, pages: PageTable) -> dict[str, Any]:
         "url": url,
         "notice": None
         if is_error
-        else notice_of(visit.query.get("notice"), visit.query.get("left"), visit.show),
+        else notice_of(visit.query.get("notice"), visit.query.get("count"), visit.show),
         "warns": visit.query.get("notice") in WARNINGS,
         "now": "" if is_error or signed is None else timestamp(visit.now_ms),
         "masks": None if is_error or signed is None else _masks(visit),

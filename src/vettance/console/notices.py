@@ -25,7 +25,12 @@ NOTICES: Final[dict[str, str]] = {
     "bulk-stopped": Words("Stopped. What is not settled yet waits as before."),
     "checked": Words("Thank you. Your second look is counted."),
     "dismissed": Words("Not the same: remembered until the list says something else of them."),
-    "replayed": Words("Sent again."),
+    "dismissed-last": Words(
+        "Not the same: remembered until the list says something else of them. "
+        "Nothing else was open, so the case is closed as a false alarm."
+    ),
+    "replayed": Words("Queued again."),
+    "replayed-none": Words("Nothing of that time was given up, so nothing is sent again."),
     "subscribed": Words("Subscribed."),
     "unsubscribed": Words("Unsubscribed."),
     "labelled": Words("Label saved."),
@@ -61,8 +66,8 @@ NOTICES: Final[dict[str, str]] = {
     "session-ended": Words("Your session has ended. Sign in again."),
 }
 
-#: What was done for some of several things: what was left out, by what it is counted in, and why.
-_LEFT_OUT: Final[dict[str, tuple[str, str]]] = {
+#: Sentences with a number: what it counts, and the words around it.
+COUNTED: Final[dict[str, tuple[str, str]]] = {
     "settled-some": (
         "review",
         Words("Settled, but for {}: somebody else holds what is left, or has settled it meanwhile."),
@@ -75,19 +80,29 @@ _LEFT_OUT: Final[dict[str, tuple[str, str]]] = {
         "decision",
         Words("Labels saved, but for {}: what is left was removed, or has as many labels as there can be."),
     ),
+    "replayed-some": ("delivery", Words("Queued again: {}.")),
+    "replay-cut-some": (
+        "delivery",
+        Words("Queued again: {}. There are more: send them again once these are sent."),
+    ),
 }
 
 #: Those that tell of what was not done.
-WARNINGS: Final = frozenset({"form-kept", "form-not-done", "session-ended", *_LEFT_OUT})
-_DIGITS_MAX: Final = 4
+WARNINGS: Final = frozenset(
+    {
+        *("form-kept", "form-not-done", "session-ended", "replayed-none", "replay-cut-some"),
+        *("settled-some", "assigned-some", "labelled-some"),
+    }
+)
+_DIGITS_MAX: Final = 6
 
 
-def notice_of(word: str, left_out: str, show: ValueFormatter) -> str | None:
-    """Return the sentence of a word, with the number of things that it counts; None for any other."""
-    if word not in _LEFT_OUT:
+def notice_of(word: str, count: str, show: ValueFormatter) -> str | None:
+    """Return the sentence of a word, with its number where it has one; None for any other."""
+    if word not in COUNTED:
         return NOTICES.get(word)
-    if not (left_out.isascii() and left_out.isdigit() and len(left_out) <= _DIGITS_MAX):
+    if not (count.isascii() and count.isdigit() and len(count) <= _DIGITS_MAX):
         return None
-    noun, words = _LEFT_OUT[word]
+    noun, words = COUNTED[word]
     said = catalogue_of(language_of(show.locale, FOLDER), FOLDER).get(words, words)
-    return said.replace("{}", show.count(int(left_out), noun))
+    return said.replace("{}", show.count(int(count), noun))

@@ -167,13 +167,13 @@ class Visit(msgspec.Struct, kw_only=True):
         """Tell whether the visitor has one of some roles."""
         return self.signed_in is not None and not self.signed_in.roles.isdisjoint(roles)
 
-    def redirect(self, to: str, notice: str = "", left_out: int = 0) -> Redirect:
+    def redirect(self, to: str, notice: str = "", count: int = 0) -> Redirect:
         """Lead to a page of the console; `notice` names a sentence of `notices.NOTICES` shown there.
 
-        With a number of things that were `left_out`, it is the one that counts them.
+        With a count that is not 0, it is the one of `notices.COUNTED` that says it.
         """
         if notice:
-            said = {"notice": f"{notice}-some", "left": str(left_out)} if left_out else {"notice": notice}
+            said = {"notice": f"{notice}-some", "count": str(count)} if count else {"notice": notice}
             to += ("&" if "?" in to else "?") + urlencode(said)
         return Redirect(to)
 

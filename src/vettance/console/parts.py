@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from vettance.aml.screening.screening_review import ScreeningReviewer
 from vettance.audit.audited_store import AuditedStore
 from vettance.console.masking import ValueTokens
 from vettance.db.engine import Store
@@ -50,6 +51,7 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
     finder: DecisionFinder
     reviews: ReviewDesk
     bulk: BulkDesk
+    screenings: ScreeningReviewer
     linker: EntityLinker
     neighbours: EntityNeighbours
     names_read: Callable[[str], tuple[str, ...]]

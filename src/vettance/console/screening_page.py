@@ -1,9 +1,14 @@
 """The screening desk: a name held against the lists, and what each match rests on."""
 
+import asyncio
 from typing import Any, Final
 
+from vettance.aml import sql as aml_sql
+from vettance.aml.case import CaseState
 from vettance.aml.screening import sql as screening_sql
+from vettance.aml.screening.screening_review import ScreeningRecord
 from vettance.console.page import QUEUE_READERS, WORKERS, ConsolePage, Download, PageAnswer, View, Visit
+from vettance.console.resolution_words import RESOLUTIONS
 from vettance.console.screening_words import (
     CLASSIFICATIONS,
     COMPONENTS,
@@ -47,15 +52,28 @@ async def screen(visit: Visit) -> PageAnswer:
 
 async def screening(visit: Visit) -> PageAnswer:
     """GET /console/aml/screenings/{id}."""
+    tenant = visit.tenant.id
+    # The API says what was answered; the record adds what officers have said since.
     found = await visit.ask("GET", f"/api/v1/aml/screenings/{visit.path['id']}")
-    rows = await visit.parts.store.read(screening_sql.select_screening(visit.tenant.id, visit.path["id"]))
+    record, settings = await asyncio.gather(
+        visit.parts.screenings.record(tenant, visit.path["id"]),
+        visit.parts.store.read(aml_sql.select_settings(tenant)),
+    )
+    alert = record.alert
     values = {
         "found": found,
+        "at": record.created_at_ms,
+        "turned_out": RESOLUTIONS[alert.resolution] if alert is not None and alert.resolution else "",
+        "four_eyes": aml_sql.settings_of(settings).four_eyes,
+        "earlier": [
+            {"id": one.id, "outcome": outcome_in_words(one.decision), "at": one.created_at_ms}
+            for one in record.earlier
+        ],
         "outcome": outcome_in_words(found["decision"]),
         "lists": [(list_title(name), version) for name, version in found["listVersions"].items()],
         "fact": fact_of_screening(found["decidingFact"]) if found.get("decidingFact") else "",
-        "subject": subject_in_words(decode(rows[0][0])) if rows else [],
-        "matches": [_match(one, found.get("groups", [])) for one in found["matches"]],
+        "subject": subject_in_words(record.sent),
+        "matches": [_match(one, found.get("groups", []), record) for one in found["matches"]],
         "traces": [one | {"list": list_title(one["source"])} for one in found.get("clearedByFacts", [])],
         "may_work": visit.may(*WORKERS),
     }
@@ -70,8 +88,9 @@ async def dismiss(visit: Visit) -> PageAnswer:
         "officer": visit.signed.actor,
     }
     given = {name: value for name, value in body.items() if value is not None}
-    await visit.ask("POST", f"/api/v1/aml/screenings/{visit.path['id']}/dismiss", body=given)
-    return visit.redirect(f"/console/aml/screenings/{visit.path['id']}", notice="dismissed")
+    case = await visit.ask("POST", f"/api/v1/aml/screenings/{visit.path['id']}/dismiss", body=given)
+    notice = "dismissed-last" if case["state"] == CaseState.CLOSED else "dismissed"
+    return visit.redirect(f"/console/aml/screenings/{visit.path['id']}", notice=notice)
 
 
 async def export(visit: Visit) -> PageAnswer:
@@ -80,7 +99,8 @@ async def export(visit: Visit) -> PageAnswer:
     return Download(encode(found), "application/json", f"{visit.path['id']}.json")
 
 
-def _match(one: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
+def _match(one: dict[str, Any], groups: list[dict[str, Any]], record: ScreeningRecord) -> dict[str, Any]:
+    entity = one["watchlistEntityId"]
     # Screenings that were kept by older versions say less.
     breakdown, points = one["scoreBreakdown"], one.get("contribution", {})
     words = one["explanation"] | one.get("notCompared", {})
@@ -98,6 +118,8 @@ def _match(one: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
     also_on = [list_title(source) for source in same.get("sources", ()) if source != one["source"]]
     return {
         **one,
+        "is_open": entity in record.open_entities,
+        "is_dismissed": one.get("falsePositiveRemembered") or entity in record.dismissed,
         "parts": parts,
         "alsoOn": also_on,
         "list": one.get("listName") or list_title(one["source"]),

@@ -7,18 +7,27 @@ from vettance.clock import DAY_MS
 from vettance.console.aml_cases_page import pages
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.words import Words
-from vettance.errors import Refusal
+from vettance.errors import Refusal, Unprocessable
+from vettance.ids import is_id
 from vettance.outbox import MessageType
 from vettance.wire.payload import timestamp
 
 PATH: Final = "/console/webhooks"
 _API: Final = "/api/v1/webhooks"
 _ONE: Final = f"{PATH}/{{id}}"
-_STATES: Final = (
+#: What the states of a delivery are called.
+STATES: Final = (
     ("pending", Words("Waiting")),
     ("delivered", Words("Delivered")),
     ("exhausted", Words("Given up")),
     ("canceled", Words("Canceled")),
+)
+#: Of which time deliveries that were given up are sent again, in days; the first is what is chosen at first.
+_REPLAY_DAYS: Final = (
+    ("1", Words("the last 24 hours")),
+    ("7", Words("the last 7 days")),
+    ("30", Words("the last 30 days")),
+    ("90", Words("the last 90 days")),
 )
 _ORDER: Final = {"failing": 0, "idle": 2}
 _SHOWN: Final = 50
@@ -53,12 +62,14 @@ async def subscription(visit: Visit) -> PageAnswer:
     )
     values = {
         "one": detail,
-        "rows": found["data"],
+        "rows": [{**one, "decisionUrl": _decision_url(one["subjectId"])} for one in found["data"]],
         "asked": asked,
-        "states": _STATES,
+        "states": STATES,
+        "state_words": dict(STATES),
         "may_change": visit.may(*ADMINS),
         "page": pages(visit, f"{PATH}/{visit.path['id']}", asked, found, "delivery"),
         "tried": None,
+        "replay_days": _REPLAY_DAYS,
     }
     return View("webhook.html", values, title=Words("Webhook"))
 
@@ -78,16 +89,26 @@ async def test(visit: Visit) -> PageAnswer:
 
 
 async def replay(visit: Visit) -> PageAnswer:
-    """POST /console/webhooks/{id}/replay: what was given up, of the last day."""
-    body = {"since": timestamp(visit.now_ms - DAY_MS), "state": "exhausted"}
-    await visit.ask("POST", f"{_API}/subscriptions/{visit.path['id']}/replay", body=body)
-    return visit.redirect(f"{PATH}/{visit.path['id']}", notice="replayed")
+    """POST /console/webhooks/{id}/replay: what was made in the last days, and given up."""
+    days = visit.form.get("days") or _REPLAY_DAYS[0][0]
+    if days not in dict(_REPLAY_DAYS):
+        raise Unprocessable("Choose of which time.", {"days": "must be one of those offered"})
+    body = {"since": timestamp(visit.now_ms - int(days) * DAY_MS), "state": "exhausted"}
+    done = await visit.ask("POST", f"{_API}/subscriptions/{visit.path['id']}/replay", body=body)
+    notice = "replayed" if done["complete"] else "replay-cut"
+    count = done["replayed"]
+    return visit.redirect(f"{PATH}/{visit.path['id']}", notice if count else "replayed-none", count)
 
 
 async def replay_one(visit: Visit) -> PageAnswer:
     """POST /console/webhooks/{id}/deliveries/{delivery}/replay."""
     await visit.ask("POST", f"{_API}/deliveries/{visit.path['delivery']}/replay", body={})
     return visit.redirect(f"{PATH}/{visit.path['id']}", notice="replayed")
+
+
+def _decision_url(subject: str) -> str:
+    """Return the page of the decision that a message is about; nothing where it is about something else."""
+    return f"/console/decisions/{subject}" if is_id(subject, "evt") else ""
 
 
 async def _list(visit: Visit, refused: Refusal | None = None) -> View:

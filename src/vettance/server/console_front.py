@@ -59,6 +59,7 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
         finder=service.finder,
         reviews=service.reviews.desk,
         bulk=service.reviews.bulk,
+        screenings=service.aml.screenings,
         linker=service.linker,
         neighbours=EntityNeighbours(service.reading, service.finder),
         names_read=service.explainer.conditions.names,

@@ -120,7 +120,7 @@
   const address = new URL(location.href);
   if (address.searchParams.has("notice")) {
     address.searchParams.delete("notice");
-    address.searchParams.delete("left");
+    address.searchParams.delete("count");
     history.replaceState(null, "", address);
   }
   // What is swapped in keeps the focus where it was.
