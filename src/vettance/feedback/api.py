@@ -54,12 +54,14 @@ class FeedbackDoors:
     def _submit(self, target: FeedbackTarget) -> Callable[[Call], Awaitable[RouteReply]]:
         async def submit(call: Call) -> RouteReply:
             said = read_feedback(call.json())
-            tenant, event_id, now_ms = call.tenant.id, call.path["id"], self._now_ms()
+            tenant, event_id = call.tenant.id, call.path["id"]
             if not is_id(event_id, "evt") or not await self._store.read(exists_event(tenant, event_id)):
                 raise NotFound
             counted = await self._store.read(sql.count_feedback(tenant, event_id, FEEDBACK_MAX))
             if counted[0][0] >= FEEDBACK_MAX:
                 raise Unprocessable("There is as much feedback on this event as there can be.", _FULL)
+            # Nothing is awaited between the two: ids sort as what they name was created.
+            now_ms = self._now_ms()
             feedback = Feedback(
                 id=self._ids.make("fbk", now_ms),
                 tenant=tenant,

@@ -157,7 +157,7 @@ class Service:
         explainer = self.explainer = Explainer(
             store, self.evaluator, cache, self.linker, conditions, models.mirror, reading=self.reading
         )
-        take_label = LabelTaker(acts, self.evaluator).take
+        take_label = LabelTaker(acts, self.evaluator, counters.claims).take
         self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
         self.governance = Governance(acts, self.ids, settings.jurisdictions, self.evaluator, self.aml.monitor)
         measured = (cache, schema, self.governance.checker.admit_trial)
