@@ -35,23 +35,19 @@ from bench.fixtures.processes import machine
 from bench.store.history_reading import measure
 from vettance import clock
 from vettance.db.connection import open_writer
-from vettance.history.segment import CHUNK, DecisionRow
+from vettance.history.segment import CHUNK, ROW_COLUMNS, DecisionRow
 
-COLUMNS: Final = DecisionRow._fields
 NUMBERS: Final = {"seq", "evaluated_at_ms", "received_at_ms", "occurred_at_ms", "score"}
 #: What lists filter and sort by; each index begins with the tenant and ends with the place in the log.
 INDEXED: Final = (
     "decision", "level", "score", "customer_id", "email", "device_id", "fingerprint", "ip", "country", "session_id",
     "event_name", "event_category", "evaluated_at_ms", "occurred_at_ms",
 )  # fmt: skip
-NAMES: Final = [
-    "event_category" if name == "category" else "decision" if name == "outcome" else name for name in COLUMNS
-]
 TENANT: Final = "ten_" + "0" * 32
 ADDED: Final = 12_800
 COMMIT_ROWS: Final = 64
 TABLE: Final = f"""CREATE TABLE decision (tenant TEXT NOT NULL, {
-    ", ".join(f"{name} {'BIGINT' if name in NUMBERS else 'TEXT'}" for name in NAMES)
+    ", ".join(f"{name} {'BIGINT' if name in NUMBERS else 'TEXT'}" for name in ROW_COLUMNS)
 }, PRIMARY KEY (tenant, seq))"""
 
 
@@ -108,7 +104,7 @@ class SqliteTable:
 
     def add(self, rows: Sequence[DecisionRow]) -> None:
         self._file.execute("BEGIN")
-        self._file.executemany(INSERT, [(TENANT, *row) for row in rows])
+        self._file.executemany(INSERT, list(map(values_of, rows)))
         self._file.execute("COMMIT")
 
     def size(self) -> int:
@@ -144,8 +140,8 @@ class PostgresTable:
         return list(self._run(first + "".join(f"${n}{part}" for n, part in enumerate(others, 1)), *args))
 
     def add(self, rows: Sequence[DecisionRow]) -> None:
-        records = [(TENANT, *row) for row in rows]
-        names = ["tenant", *NAMES]
+        records = list(map(values_of, rows))
+        names = ["tenant", *ROW_COLUMNS]
         self._loop.run_until_complete(
             self._connection.copy_records_to_table("decision", records=records, columns=names)
         )
@@ -174,8 +170,8 @@ class DuckTable:
     def add(self, rows: Sequence[DecisionRow]) -> None:
         import pyarrow
 
-        columns = zip(*[(TENANT, *row) for row in rows], strict=True)
-        given = pyarrow.table([list(column) for column in columns], names=["tenant", *NAMES])
+        columns = zip(*list(map(values_of, rows)), strict=True)
+        given = pyarrow.table([list(column) for column in columns], names=["tenant", *ROW_COLUMNS])
         self._file.register("given", given)
         self._file.execute("INSERT INTO decision SELECT * FROM given")
         self._file.unregister("given")
@@ -185,6 +181,11 @@ class DuckTable:
         return self._path.stat().st_size
 
 
+def values_of(row: DecisionRow) -> tuple[Any, ...]:
+    """Return the values of a row of the table."""
+    return (TENANT, *row[:-1], *row.texts)
+
+
 def batched(rows: Iterable[DecisionRow], size: int) -> Iterator[list[DecisionRow]]:
     """Cut rows into lists of a size; the last one may be shorter."""
     left = iter(rows)
@@ -192,7 +193,9 @@ def batched(rows: Iterable[DecisionRow], size: int) -> Iterator[list[DecisionRow
         yield some
 
 
-INSERT: Final = f"INSERT INTO decision (tenant, {', '.join(NAMES)}) VALUES (?{', ?' * len(NAMES)})"
+INSERT: Final = (
+    f"INSERT INTO decision (tenant, {', '.join(ROW_COLUMNS)}) VALUES (?{', ?' * len(ROW_COLUMNS)})"
+)
 
 
 def indexes() -> list[str]:
@@ -220,7 +223,7 @@ def questions(now_ms: int) -> list[Question]:
         ("search=cus_000123", f"AND ({SEARCH})", ("%cus_000123%",) * 6, "seq"),
         ("search=4711", f"AND ({SEARCH})", ("%4711%",) * 6, "seq"),
     ):
-        rows = f"SELECT {', '.join(NAMES)} FROM decision WHERE tenant = ? {where} ORDER BY {order} DESC, seq DESC LIMIT 50"
+        rows = f"SELECT {', '.join(ROW_COLUMNS)} FROM decision WHERE tenant = ? {where} ORDER BY {order} DESC, seq DESC LIMIT 50"
         total = f"SELECT COUNT(*) FROM decision WHERE tenant = ? {where}"
         found.append(Question(name, f"GET /decisions {name}", (total, rows), (TENANT, *args)))
     counts = (
@@ -342,9 +345,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
+    # Taken away first: the service's own store that is filled is the embedded one.
+    url = os.environ.pop("VETTANCE_DATABASE_URL", None) or os.environ.get("VETTANCE_TEST_POSTGRES")
     reports = {"ours, on SQLite": measure_ours(asked.folder / "ours", asked.decisions, asked.passes)}
     makers: list[Callable[[], Table]] = [lambda: SqliteTable(asked.folder)]
-    url = os.environ.get("VETTANCE_DATABASE_URL") or os.environ.get("VETTANCE_TEST_POSTGRES")
     makers += [lambda: PostgresTable(str(url))] if url else []
     makers += [lambda: DuckTable(asked.folder)] if importlib.util.find_spec("duckdb") else []
     for make in makers:
