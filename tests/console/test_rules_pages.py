@@ -162,6 +162,40 @@ def test_an_editor_that_others_were_faster_than_is_told_so_and_loses_nothing(
 
 
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/aml"])
+def test_a_version_comes_into_force_against_the_one_that_was_looked_at(service: Service, path: str) -> None:
+    id_ = service.cli("tenant", "create", "Two proposals", "--aml", "--json")["tenantId"]
+    editor, first, second = (
+        visitor_of(service, id_, *roles) for roles in (("editor",), ("admin",), ("admin", "viewer"))
+    )
+    one = proposed(editor, path, "extends: default\nthresholds: {review: 45}\n")
+    other = proposed(editor, path, "extends: default\nthresholds: {block: 99}\n")
+    opened = second.get(other)
+    assert "came into force after this one was written" not in opened.words
+    assert first.submit(one, f"{one}/activate").status == 303
+    version = one.rpartition("/")[2]
+    base = re.findall(r'name="base" value="(\d+)"', opened.text)[0]
+    for step in ("approve", "activate"):
+        late = second.post(f"{other}/{step}", {"csrf": opened.csrf, "base": base, "note": "As we said"})
+        assert (late.status, f"Version {version} came into force since" in late.words) == (409, True)
+        assert 'value="As we said"' in late.text
+    # Whoever looks now is told what it would take back, and may do it knowingly.
+    again = second.get(other)
+    assert f"Version {version} came into force after this one was written." in again.words
+    assert f'name="base" value="{version}"' in again.text
+    done = second.post(f"{other}/activate", {"csrf": again.csrf, "base": version})
+    assert done.status == 303
+    assert "came into force after" not in second.get(other).words
+
+
+def test_what_an_approval_has_to_come_before_is_not_offered(desk: Desk) -> None:
+    one = proposed(desk.editor)
+    assert f"{one}/activate" not in desk.admin.get(one).text
+    assert desk.admin.submit(one, f"{one}/approve").status == 303
+    assert f"{one}/activate" in desk.admin.get(one).text
+    assert desk.admin.submit(one, f"{one}/reject").status == 303
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/aml"])
 def test_rules_in_force_are_found_by_words(desk: Desk, path: str) -> None:
     def names(query: str) -> list[str]:
         table = desk.analyst.get(f"{path}?{query}").text.partition('id="versions"')[0]

@@ -21,6 +21,10 @@ from vettance.rules.difference import change_lines, diff
 from vettance.rules.ruleset import Rule, RuleSet, RuleSetRefused, read_ruleset
 
 _SHOWN: Final = 50
+#: Steps that somebody takes upon what a version changes against the one in force.
+_AGAINST_ACTIVE: Final = frozenset({"approve", "activate"})
+#: States of versions that may still come into force for the first time.
+_WAITING: Final = frozenset({"draft", "proposed", "approved"})
 _NOTICES: Final = {
     "propose": "rules-proposed",
     "approve": "rules-approved",
@@ -105,10 +109,13 @@ class RulePages:
         other = await visit.ask("GET", f"{self.place.api}/{against}") if against.isdigit() else active
         old, new = await asyncio.gather(rules_in(other["resolved"]), rules_in(one["resolved"]))
         is_own = one["author"] == visit.signed.user_id
+        needs_approval = visit.tenant.rule_approval and one["state"] == "proposed"
         steps = [
             (step, _VERBS[step])
             for step in _STEPS.get(one["state"], ())
-            if visit.may(*_roles_of(step)) and not (step == "approve" and is_own)
+            if visit.may(*_roles_of(step))
+            and not (step == "approve" and is_own)
+            and not (step == "activate" and needs_approval)
         ]
         values = {
             "place": self.place,
@@ -117,6 +124,7 @@ class RulePages:
             "approver": names.get(one["approvedBy"] or "", one["approvedBy"]),
             "other": other,
             "in_force": active["version"],
+            "is_overtaken": one["state"] in _WAITING and (active["activatedAt"] or "") > one["createdAt"],
             "lines": change_lines(diff(old, new)) if one["version"] != other["version"] else [],
             "steps": steps,
             "may_write": visit.may(*EDITORS),
@@ -132,6 +140,12 @@ class RulePages:
         if not visit.may(*_roles_of(step)):
             return forbidden_view(_roles_of(step))
         root = f"{self.place.api}/{version}"
+        if step in _AGAINST_ACTIVE and (newer := await version_since(visit, self.place)) is not None:
+            raise Conflict(
+                f"Version {newer} came into force since you opened this page. Look at what this one changes "
+                "against it, and decide again.",
+                "changed_meanwhile",
+            )
         if step == "approve" and (await visit.ask("GET", root))["author"] == visit.signed.user_id:
             raise Conflict("Somebody else than their author approves rules.", "second_person_needed")
         await visit.ask("POST", f"{root}/{step}", body={"note": visit.form.get("note")})
