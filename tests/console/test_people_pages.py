@@ -242,6 +242,23 @@ def test_settings_say_how_long_data_is_kept(people: SignIn) -> None:
     assert "Deliveries of webhooks 90 days" in page
 
 
+def test_settings_say_how_reviews_are_made_and_change_it(service: Service) -> None:
+    desk, _ = service.new_tenant("Reviewing desk")
+    admin, path = visitor_of(service, desk, "admin"), "/console/settings"
+    page = admin.get(path)
+    assert re.search(r'name="review_checks"[^>]* value="0"', page.text)
+    seen = re.search(r'name="seen" value="(\w+)"', page.text)[1]  # type: ignore[index]
+    for wrong in ("101", "-1", "many", "9" * 30):
+        refused = admin.submit(path, path, seen=seen, review_checks=wrong, review_hours="48")
+        assert (refused.status, "must be a whole number from 0 to 100" in refused.text.lower()) == (422, True)
+        assert f'value="{wrong}"' in refused.text
+    done = admin.submit(path, path, seen=seen, review_denied="on", review_checks="5", review_hours="48")
+    assert done.status == 303
+    told = service.cli("tenant", "show", desk, "--json")
+    assert (told["reviewDenied"], told["reviewChecks"], told["reviewHours"]) == (True, 5, 48)
+    assert "Second looks in a hundred" in admin.get("/console/audit").words
+
+
 def test_two_administrators_who_save_at_once_lose_nothing(service: Service) -> None:
     shared, _ = service.new_tenant("Shared desk")
     first, second = visitor_of(service, shared, "admin"), visitor_of(service, shared, "admin", "lead")

@@ -52,6 +52,7 @@ async def session(visit: Visit) -> View:
     )
     first_ms, last_ms = entries[0].at_ms, entries[-1].at_ms
     start_ms, end_ms = _span(visit, first_ms, last_ms)
+    is_dated = visit.show.day(start_ms) != visit.show.day(end_ms)
     shown = [one for one in entries if start_ms <= one.at_ms <= end_ms]
     here = f"/console/sessions/{segment(visit.sight.name('session', value))}"
     values = {
@@ -63,8 +64,9 @@ async def session(visit: Visit) -> View:
         "customers": _who(visit, events, "customer", "externalId", "email"),
         "devices": _who(visit, events, "device", "fingerprint", "externalId"),
         "entries": shown,
+        "is_dated": is_dated,
         "hidden": len(entries) - len(shown),
-        "picture": _picture(visit, shown, start_ms, end_ms),
+        "picture": _picture(visit, shown, start_ms, end_ms, is_dated=is_dated),
         "zoom": _zoom(here, start_ms, end_ms, first_ms, last_ms),
         "whole": here,
     }
@@ -132,13 +134,14 @@ def _span(visit: Visit, first_ms: int, last_ms: int) -> tuple[int, int]:
     return first_ms, max(last_ms, first_ms + _SPAN_MS_MIN)
 
 
-def _picture(visit: Visit, entries: list[SessionEntry], start_ms: int, end_ms: int) -> Any:
+def _picture(visit: Visit, entries: list[SessionEntry], start_ms: int, end_ms: int, *, is_dated: bool) -> Any:
     marks = [
         TimelineMark(one.at_ms, one.lane, one.outcome or "quiet", f"{one.what}, {one.about}", one.url)
         for one in entries
     ]
     text = f"{visit.show.count(len(marks), 'entry')} on one time line; the table below lists them."
-    labels = visit.show.time_of_day(start_ms), visit.show.time_of_day(end_ms)
+    label = visit.show.plain if is_dated else visit.show.time_of_day
+    labels = label(start_ms), label(end_ms)
     return timeline(marks, ("Events", "Signals", "Webhooks"), (start_ms, end_ms), labels, text)
 
 

@@ -21,8 +21,10 @@ from vettance.wire.payload import encode
 
 PATH: Final = "/console/settings"
 _NAME_CHARS_MAX: Final = 200
+_DIGITS_MAX: Final = 9
 #: What the organisation decides for itself; limits are the operator's.
-SWITCHES: Final = ("rule_approval", "second_factor", "collect_key", "require_origin")
+SWITCHES: Final = ("rule_approval", "second_factor", "review_denied", "collect_key", "require_origin")
+NUMBERS: Final = ("review_hours", "review_checks")
 #: The same for officers, where the AML product is on.
 AML_SWITCHES: Final = {
     "four_eyes": Words("Closing a case needs a second officer."),
@@ -46,7 +48,8 @@ async def settings(visit: Visit) -> PageAnswer:
 async def save(visit: Visit) -> PageAnswer:
     """POST /console/settings. A form that is no longer true comes back as it was filled in."""
     now, officers = await _current(visit)
-    wanted = {name: name in visit.form for name in (*SWITCHES, *AML_SWITCHES)}
+    wanted: dict[str, bool | int] = {name: name in visit.form for name in (*SWITCHES, *AML_SWITCHES)}
+    wanted |= _numbers(visit, now)
     if visit.form.get("seen") != _seen(now, officers):
         return await _page(
             visit,
@@ -54,7 +57,7 @@ async def save(visit: Visit) -> PageAnswer:
             "Somebody has changed the settings since you opened this page. "
             "What you chose is still marked below; look at it once more and save.",
         )
-    changed = msgspec.structs.replace(now, **{name: wanted[name] for name in SWITCHES})
+    changed = msgspec.structs.replace(now, **{name: wanted[name] for name in (*SWITCHES, *NUMBERS)})
     statements = [sql.update_tenant(changed), sql.note_change(sql.AREA, now.id, now.id, visit.now_ms)]
     if now.aml:
         changed_officers = msgspec.structs.replace(officers, **{name: wanted[name] for name in AML_SWITCHES})
@@ -62,7 +65,7 @@ async def save(visit: Visit) -> PageAnswer:
             save_officers(now.id, changed_officers),
             sql.note_change(aml_sql.AREA, now.id, "settings", visit.now_ms),
         ]
-    describe(before=_switches(now, officers), after=wanted)
+    describe(before=_chosen(now, officers), after=wanted)
     await visit.parts.acts.write(*statements)
     return visit.redirect(PATH, notice="saved")
 
@@ -108,17 +111,15 @@ async def revoke_key(visit: Visit) -> PageAnswer:
     return visit.redirect(PATH, notice="key-revoked")
 
 
-async def _page(visit: Visit, wanted: dict[str, bool] | None = None, warning: str = "") -> View:
+async def _page(visit: Visit, wanted: dict[str, bool | int] | None = None, warning: str = "") -> View:
     now, officers = await _current(visit)
+    chosen = wanted or _chosen(now, officers)
     values = {
         "warning": warning,
         "seen": _seen(now, officers),
-        "switches": [
-            (name, SETTINGS[name].help, (wanted or _switches(now, officers))[name]) for name in SWITCHES
-        ],
-        "officer_switches": [
-            (name, text, (wanted or _switches(now, officers))[name]) for name, text in AML_SWITCHES.items()
-        ]
+        "switches": [(name, SETTINGS[name].help, chosen[name]) for name in SWITCHES],
+        "numbers": [(name, SETTINGS[name], chosen[name]) for name in NUMBERS],
+        "officer_switches": [(name, text, chosen[name]) for name, text in AML_SWITCHES.items()]
         if now.aml
         else [],
         "limits": [(SETTINGS[name].help, getattr(now, name)) for name in _LIMITS],
@@ -140,14 +141,29 @@ async def _current(visit: Visit) -> tuple[Tenant, OfficerSettings]:
     return sql.tenant_of(rows[0]), aml_sql.settings_of(await store.read(aml_sql.select_settings(tenant_id)))
 
 
-def _switches(tenant: Tenant, officers: OfficerSettings) -> dict[str, bool]:
-    return {name: getattr(tenant, name) for name in SWITCHES} | {
+def _numbers(visit: Visit, now: Tenant) -> dict[str, int]:
+    """Read the numbers of the form; one that it does not have stays. Raises `Unprocessable`."""
+    found, faults = {}, {}
+    for name in NUMBERS:
+        text, one = visit.form.get(name) or str(getattr(now, name)), SETTINGS[name]
+        is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
+        if is_number and one.least <= int(text) <= one.most:
+            found[name] = int(text)
+        else:
+            faults[name] = f"must be a whole number from {one.least} to {one.most:,}"
+    if faults:
+        raise Unprocessable("Correct what is marked, and save again.", faults)
+    return found
+
+
+def _chosen(tenant: Tenant, officers: OfficerSettings) -> dict[str, bool | int]:
+    return {name: getattr(tenant, name) for name in (*SWITCHES, *NUMBERS)} | {
         name: getattr(officers, name) for name in AML_SWITCHES
     }
 
 
 def _seen(tenant: Tenant, officers: OfficerSettings) -> str:
-    return hashlib.sha256(encode(_switches(tenant, officers))).hexdigest()[:16]
+    return hashlib.sha256(encode(_chosen(tenant, officers))).hexdigest()[:16]
 
 
 async def _keys(visit: Visit) -> list[Key]:

@@ -68,10 +68,16 @@ class ValueFormatter:
         except (ValueError, OverflowError, OSError):
             return ""
 
-    def clock_time(self, value: str | int) -> Markup:
-        """Return the time of day of a moment, to the millisecond."""
+    @property
+    def zone_name(self) -> str:
+        """What the visitor's zone is called: Europe/Berlin."""
+        return str(self.zone)
+
+    def clock_time(self, value: str | int, *, dated: bool = False) -> Markup:
+        """Return the time of day of a moment, to the millisecond; with its day where it is `dated`."""
         at_ms = self.moment(value) or 0
-        return self._time(at_ms, self._local(at_ms).strftime("%H:%M:%S") + f".{at_ms % 1000:03d}")
+        form = "%d %b %Y, %H:%M:%S" if dated else "%H:%M:%S"
+        return self._time(at_ms, self._local(at_ms).strftime(form) + f".{at_ms % 1000:03d}")
 
     def time_of_day(self, at_ms: int) -> str:
         """Return the time of day of a moment, without markup."""
