@@ -150,8 +150,12 @@ class RuleAdditions:
             wanted.effect.lasts_ms // _SLACK
         ):
             if key in self._pending:
-                # Its own commit may yet fail, and this event's must not depend on it.
-                plan.statements.extend(sql.add_or_extend(found))
+                # Its own commit may yet fail, or somebody removes it before this event's.
+                new = self._new_entry(wanted, entry_type, list_type, value)
+                new = msgspec.structs.replace(new, expires_at_ms=found.expires_at_ms)
+                plan.statements.extend(sql.add_or_extend(new))
+                plan.statements.append(sql.note_kept_entry(new, wanted.now_ms))
+                plan.statements.extend(self._message(new, wanted.now_ms))
             return PRESENT, found.id
         longer = msgspec.structs.replace(found, expires_at_ms=wanted.ends_ms, updated_at_ms=wanted.now_ms)
         self._put(wanted, longer, EXTENDED, plan)
@@ -186,18 +190,22 @@ class RuleAdditions:
         # Where another process was first, its entry was extended; this one's own id is then forgotten.
         plan.statements.append(sql.note_entry_of_value(entry, now_ms))
         plan.statements.append(note_change(sql.AREA, entry.tenant, entry.id, now_ms))
-        if became == ADDED and entry.list_type is ListType.BLOCK:
-            plan.statements.extend(
-                enqueue_of_entry(
-                    entry.tenant,
-                    MessageType.BLOCKLIST_ENTRY_ADDED,
-                    self._ids.make("msg", now_ms),
-                    entry.id,
-                    now_ms,
-                    encode(added_payload(entry)),
-                )
-            )
+        if became == ADDED:
+            plan.statements.extend(self._message(entry, now_ms))
         plan.statements.extend(record(self._audited(wanted, entry, became)))
+
+    def _message(self, entry: ListEntry, now_ms: int) -> tuple[Statement, ...]:
+        """Return what tells subscribers of an entry, where it is kept."""
+        if entry.list_type is not ListType.BLOCK:
+            return ()
+        return enqueue_of_entry(
+            entry.tenant,
+            MessageType.BLOCKLIST_ENTRY_ADDED,
+            self._ids.make("msg", now_ms),
+            entry.id,
+            now_ms,
+            encode(added_payload(entry)),
+        )
 
     def _audited(self, wanted: _EffectOfEvent, entry: ListEntry, became: str) -> AuditEntry:
         assert entry.expires_at_ms is not None

@@ -72,6 +72,17 @@ def note_entry_of_value(entry: ListEntry, now_ms: int) -> Statement:
     )
 
 
+def note_kept_entry(entry: ListEntry, now_ms: int) -> Statement:
+    """Tell every process of an entry, where this one is the one of its value."""
+    return scoped(
+        CHANGE.reading(LIST_ENTRY),
+        entry.tenant,
+        "INSERT INTO change (tenant, area, subject, at_ms) SELECT ?, 'list', id, ? FROM list_entry "
+        "WHERE tenant = ? AND id = ?",
+        (now_ms, entry.tenant, entry.id),
+    )
+
+
 def delete_entry(tenant: str, entry_id: str) -> Statement:
     """Remove one entry; `Lost` when it is not there any more."""
     return scoped(
