@@ -2,6 +2,8 @@
 
 Those that the documentation shows go into docs/pictures; with `--every FOLDER` each page is taken at 1440 and
 380 pixels instead, into that folder, for looking at all of them side by side.
+
+    python bench screenshots [--data FOLDER] [--every FOLDER] [--customers 400]
 """
 
 import argparse
@@ -48,7 +50,9 @@ _LEFT_OUT: Final = ("/console/sign-in/provider", "/console/sign-in/return")
 
 def main() -> None:
     """Fill a service by the demo, unless `--data` names one that is filled, and take the pictures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, help="what `vettance demo --exit` left; made anew when left out")
     parser.add_argument("--every", type=Path, metavar="FOLDER", help="take every page at both widths instead")
     parser.add_argument("--customers", type=int, default=400, help="how many customers the demo invents")

@@ -9,6 +9,7 @@ up what it needs and listens. The time is what `performance.now()` says around b
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import statistics
 import tempfile
@@ -43,7 +44,7 @@ async def measure(shop: str, build: str, arguments: argparse.Namespace) -> list[
         for _ in range(5):
             page = await browser.new_page()
             await page.goto(f"{shop}/?{build}")
-            took = await page.evaluate(STARTS, arguments.starts // 5)
+            took = await page.evaluate(STARTS, math.ceil(arguments.starts / 5))
             firsts.append(took[0])
             rest += took
             await page.close()

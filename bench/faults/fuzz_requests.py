@@ -240,7 +240,9 @@ def fuzz(folder: Path, count: int, rounds: int, seed: int, connections: int, *, 
 
 def main() -> None:
     """Read the arguments, do it, and exit with 1 where something was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=100_000, help="requests in all")
     parser.add_argument("--rounds", type=int, default=20, help="restarts")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))

@@ -1,6 +1,8 @@
 """The yardstick: a handler that parses a body and answers 600 bytes, served exactly as the service is.
 
 Prints its address, then serves until SIGTERM.
+
+    python bench bare_handler
 """
 
 import argparse
@@ -49,7 +51,9 @@ async def bare(
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     listener = socket.create_server(("127.0.0.1", 0))
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
     # The same settings of the collector as the service's, so that neither has an advantage.

@@ -1,6 +1,6 @@
 """How a burst of events is taken: accepted per second against decided at once, then drained across a kill.
 
-python bench burst [--events 50000] [--seconds 5] [--rules pack] [--json]
+    python bench burst [--events 50000] [--seconds 5] [--rules pack] [--json]
 
 The rules are the default pack, which a new tenant has, or the fifty small ones of other benchmarks.
 """
@@ -100,7 +100,9 @@ def run(folder: Path, events: int, seconds: float, rules: str) -> dict[str, Any]
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rules", choices=("pack", "fifty"), default="pack")

@@ -1,8 +1,10 @@
 """Measures the rule language: microseconds to extract, observe and run typical rule sets.
 
-`python bench rule_language [--json] [--quick]`. The rule sets are made here: every rule tests the kind of
-event and one or two fields with bounds of its own, and every fifth asks the memory. Rounds of all sizes are
-interleaved and the best counts: on a busy machine that is the one nearest to the truth.
+    python bench rule_language [--json] [--quick]
+
+The rule sets are made here: every rule tests the kind of event and one or two fields with bounds of its own,
+and every fifth asks the memory. Rounds of all sizes are interleaved and the best counts: on a busy machine
+that is the one nearest to the truth.
 """
 
 import argparse
@@ -141,7 +143,9 @@ def measure(*, quick: bool) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Print a table, or JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true")
     chosen = parser.parse_args()

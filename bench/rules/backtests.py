@@ -1,6 +1,6 @@
 """How many events a second a backtest of the default pack takes: by records, and decided anew.
 
-python bench backtests [--kind fraud|aml] [--events 15000] [--rounds 3] [--json]
+    python bench backtests [--kind fraud|aml] [--events 15000] [--rounds 3] [--json]
 
 A generated stream is imported into a service of its own. Then its rules are tried on it in this process, in
 both ways by turns; the best round of each counts, in processor time of the thread. Both must find no change.

@@ -1,7 +1,7 @@
 """What the default fraud pack holds: each rule and all together, of ordinary traffic and of planted attacks.
 
-python bench pack_shares [--seeds 3] [--customers 400] [--days 60] [--first-seed N] [--roaming 0.3] [--slow]
-                         [--json] [--write]
+    python bench pack_shares [--seeds 3] [--customers 400] [--days 60] [--first-seed N] [--roaming 0.3]
+                             [--slow] [--json] [--write]
 
 Traffic of `vettance generate fraud` with seeds that nobody tuned on, once with device ids and once without,
 through the compiled pack, the state engine and the decision. The first third of the days only fills the past.
@@ -135,7 +135,9 @@ def measure(seeds: range, like: Traffic) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and perhaps keep the figures."""
-    parser = argparse.ArgumentParser(prog="bench pack_shares", description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--customers", type=int, default=400)

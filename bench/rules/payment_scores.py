@@ -1,6 +1,6 @@
 """How well the default pack alone, without a label, ranks the frauds of a file of card payments.
 
-python bench payment_scores --data FILE.parquet [--from-day 63]
+    python bench payment_scores --data FILE.parquet [--from-day 63]
 
 The file, as `bench learning` reads it, goes through the compiled pack, the state engine and the decision.
 """
@@ -23,7 +23,9 @@ from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="bench payment_scores", description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--from-day", type=int, default=63, help="what came before only fills the past")
     options = parser.parse_args()

@@ -1,7 +1,9 @@
 """Measures the embedded store: durable writes per second, their latency, and what they cost the event loop.
 
 Each write is what one decided event stores: an event row (1 KB sent), its decision row (1.2 KB record) and a
-delivery row. Run `python bench embedded_store --help` for the choices.
+delivery row.
+
+    python bench embedded_store [--rows 100000] [--seconds 5] [--callers 1 32 128] [--writer process] [--json]
 """
 
 import argparse
@@ -156,7 +158,9 @@ async def measure(path: Path, seat: Any, callers: int, seconds: float, warm_s: f
 
 def main() -> None:
     """Measure both seats of the writer and print a table, or JSON lines."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=0, help="events stored before measuring")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--warm", type=float, default=3.0, help="seconds before measuring")

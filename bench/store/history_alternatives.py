@@ -338,7 +338,9 @@ def _bytes_of_history(connection: sqlite3.Connection) -> int:
 
 def main() -> None:
     """Fill, ask, and print a table for the decision record."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--decisions", type=int, default=5_000_000)
     parser.add_argument("--folder", type=Path, default=Path("bench-data/alternatives"))
     parser.add_argument("--passes", type=int, default=5)

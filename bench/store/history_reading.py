@@ -215,7 +215,9 @@ def _line(name: str, first: float, took: list[float], bound_ms: float, total: An
 
 def main() -> None:
     """Fill, ask, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--decisions", type=int, default=5_000_000)
     parser.add_argument("--folder", type=Path, default=Path("bench-data/history"))
     parser.add_argument("--rounds", type=int, default=20)

@@ -111,7 +111,9 @@ async def write(folder: Path, rows: list[DecisionRow], *, counted: bool) -> dict
 
 def main() -> None:
     """Write by turns, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--decisions", type=int, default=40_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")

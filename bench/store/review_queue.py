@@ -2,6 +2,8 @@
 
 Measures SQLite, and PostgreSQL as well where VETTANCE_DATABASE_URL names an empty database. Each act is
 audited, and is all that a form does but for the page: reads, and one commit with its entry in the log.
+
+    python bench review_queue [--open 100000] [--times 400] [--json]
 """
 
 import argparse

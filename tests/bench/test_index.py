@@ -1,4 +1,4 @@
-"""No benchmark is dead: each is in the index, imports and answers `--help`."""
+"""No benchmark is dead: each is in the index, imports and answers `--help` with an example."""
 
 import importlib
 import importlib.util
@@ -18,7 +18,7 @@ COMMANDS = re.compile(r"(?:python bench |make bench-)([a-z_-]+)")
 
 
 @pytest.mark.parametrize("name", sorted(scripts()))
-def test_every_script_is_in_the_index_and_answers_help(
+def test_every_script_is_in_the_index_and_answers_help_with_an_example(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert f"`{name}`" in INDEX or name in named(INDEX), f"bench/README.md does not name {name}"
@@ -26,7 +26,9 @@ def test_every_script_is_in_the_index_and_answers_help(
     with pytest.raises(SystemExit) as ended:
         importlib.import_module(f"bench.{scripts()[name].parent.name}.{name}").main()
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: bench {name}")
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: bench {name}")
+    assert re.search(rf"^ *(?:[A-Z_]+=\S+ )*python bench {name}\b", said, re.MULTILINE), "no example"
 
 
 def test_no_name_is_given_twice() -> None:
