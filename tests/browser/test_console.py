@@ -113,6 +113,10 @@ def test_one_press_decides_one_review(page: Any, service: Service, desk: Caller)
     page.locator("button[data-key=d]").click()
     page.wait_for_url(lambda url: url != second and "settled=" in url)
     assert settled() == 2
+    # What can't be taken back any more is not offered.
+    assert page.locator("button[data-key=u]").count() == 1
+    page.clock.run_for(11_000)
+    assert page.locator("button[data-key=u]").count() == 0
 
 
 def test_a_device_is_blocked_from_a_decision(page: Any, service: Service, desk: Caller) -> None:

@@ -58,6 +58,16 @@ def test_an_analyst_takes_settles_and_takes_back(service: Service, desk: Caller)
     assert undone.status == 303
     late = ann.submit(QUEUE, f"{place}/undo")
     assert (late.status, "faster" in late.words) == (409, False)
+    # The page of a refusal leads back to the one whose form it was.
+    assert f'<a class="button primary" href="{place}">' in late.text
+    csrf = ann.get(QUEUE).csrf
+    came = {"Referer": f"{ann.base_url}{place}?settled={first}&notice=taken"}
+    late = ann.post(f"/console/decisions/{second}/undo", {"csrf": csrf}, **came)
+    assert f'href="{place}?settled={first}"' in late.text
+    away = ann.post(
+        f"/console/decisions/{second}/undo", {"csrf": csrf}, Referer="https://elsewhere.example//x"
+    )
+    assert f'<a class="button primary" href="/console/decisions/{second}">' in away.text
     assert (review(desk, first)["state"], review(desk, first)["label"]) == ("claimed", None)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from vettance import clock
 from vettance.audit.act import Act, acting
@@ -33,7 +34,7 @@ from vettance.console.parts import ConsoleParts
 from vettance.console.refused_forms import KEPT_FIELD, PAGE_FIELD
 from vettance.console.rendering import render, zipped
 from vettance.console.reveal_page import revealed_until
-from vettance.console.shown_again import ShownAgain, refilled, shown_again
+from vettance.console.shown_again import ShownAgain, places, refilled, shown_again
 from vettance.console.shown_values import ValueFormatter, locale_of
 from vettance.db.engine import StoreDown
 from vettance.errors import (
@@ -267,7 +268,17 @@ class Console:
         elif not isinstance(error, Refusal):
             self._log_error(visit.request_id, error)
             error = InternalError(visit.request_id)
-        return error_view(error)
+        return error_view(error, self._page_of(visit))
+
+    def _page_of(self, visit: Visit) -> str:
+        """Return the page that a form was on, as far as the visitor may read it; nothing otherwise."""
+        if visit.method != "POST" or visit.at_tenant is None:
+            return ""
+        for page in places(visit):
+            roles = self._roles_at(urlsplit(page).path)
+            if roles is not None and visit.may(*roles):
+                return page
+        return ""
 
     async def _content(
         self, answer: PageAnswer | ShownAgain, visit: Visit

@@ -63,7 +63,7 @@ def _words_of(refusal: Refusal) -> _ErrorWords:
     if isinstance(refusal, Conflict):
         reason = refusal.details.get("reason")
         if reason in _RACES:
-            advice = Words("Go back, reload the page, and decide with what it shows now.")
+            advice = Words("Go back, and decide with what the page shows now.")
             return _ErrorWords(status, Words("Somebody was faster"), advice)
         if reason in _NEEDS_ANOTHER_PERSON:
             return _ErrorWords(403, Words("Somebody else has to do this"), "")
@@ -75,8 +75,11 @@ def status_of(refusal: Refusal) -> int:
     return _words_of(refusal).status
 
 
-def error_view(refusal: Refusal) -> View:
-    """Return the page of a refusal."""
+def error_view(refusal: Refusal, page: str = "") -> View:
+    """Return the page of a refusal; it leads back to the `page` whose form was refused.
+
+    A 404 does not: it is the same for what is not there and for what is somebody else's.
+    """
     said = _words_of(refusal)
     message = refusal.message if refusal.status != 404 else Words("There is no such page or record.")
     request_id = refusal.details.get("requestId")
@@ -91,6 +94,7 @@ def error_view(refusal: Refusal) -> View:
             "advice": said.advice,
             "request_id": request_id,
             "heading": said.heading,
+            "back": page if said.status != 404 else "",
         },
         title=said.heading,
         status=said.status,
@@ -108,6 +112,7 @@ def forbidden_view(roles: frozenset[Role]) -> View:
             "faults": {},
             "advice": _ADVICE[403],
             "request_id": None,
+            "back": "",
             "heading": _TITLES[403],
         },
         title=_TITLES[403],

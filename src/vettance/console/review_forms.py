@@ -196,7 +196,7 @@ async def undo_shown(visit: Visit) -> dict[str, Any] | None:
     return {
         "decision": decision,
         "outcome": review.outcome,
-        "seconds": (review.tell_at_ms or 0) - visit.now_ms,
+        "left_ms": (review.tell_at_ms or 0) - visit.now_ms,
     }
 
 

@@ -104,6 +104,10 @@
     if (isEarly && event.target.closest(".head .actions button")) event.preventDefault();
   });
 
+  // What can be taken back is offered for as long as it can.
+  const toast = $(".toast[data-left-ms]");
+  if (toast) setTimeout(() => toast.remove(), Number(toast.dataset.leftMs));
+
   // Choosing from a list that says so sends its form at once.
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
