@@ -127,6 +127,7 @@ COLD: Final = {
     "jobs/sql.py:select_queued": _IMPORT,
     "lists/sql.py:delete_expired": _REMOVING,
     "lists/sql.py:select_all": _KEPT,
+    "lists/sql.py:select_by_values": "By the values of one page of the console, in an index.",
     "ops/sql.py:forget_failing": _FAILING,
     "ops/sql.py:note_failing": _FAILING,
     "ops/sql.py:select_failing": _FAILING,

@@ -1,8 +1,10 @@
 """A customer, device, address or e-mail: what is known of it, what it was seen with, what to do about it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from vettance.console import svg_graph
 from vettance.console.decisions_page import decision_row, entity_url
@@ -17,7 +19,7 @@ from vettance.feedback.label import Feedback
 from vettance.history.entity_graph import GRAPH_KINDS, EntityGraph, EntityNode, Neighbours, ranked
 from vettance.history.search_criteria import criteria
 from vettance.lists import sql as lists_sql
-from vettance.lists.entry import EntryType, ListEntry
+from vettance.lists.entry import EntryType, ListEntry, canonical_value, values_holding
 from vettance.lists.entry_bodies import read_value
 from vettance.reviews.review import Review
 
@@ -56,6 +58,9 @@ async def entity(visit: Visit) -> View:
     )
     if not found["total"] and not entries:
         raise NotFound
+    listable = _listable(kind, value, neighbours)
+    if kind == "customer":
+        entries = await _entries_with(visit, listable)
     shown = [one["id"] for one in found["data"]]
     hidden, made_blind, feedback = await asyncio.gather(
         blind_reviews(visit, shown),
@@ -73,12 +78,12 @@ async def entity(visit: Visit) -> View:
         "seen": seen,
         "rows": [decision_row(visit, one) for one in found["data"]],
         "all_url": url_of("/console/decisions", **{_FILTERS[kind]: visit.sight.name(_FILTERS[kind], value)}),
-        "entries": [one for one in entries if one.id not in made_blind],
+        "entries": [_entry(visit, one, kind, value) for one in entries if one.id not in made_blind],
         "is_entry_hidden": any(one.id in made_blind for one in entries),
         "labels_given": _labels([one for one in feedback if not _is_hidden(one, hidden)]),
         "labels": LABELS,
         "can_act": visit.may(*WORKERS),
-        "listable": _listable(kind, value, neighbours),
+        "listable": listable,
         "here": entity_url(visit, kind, value),
         "seen_with": _seen_with(visit, neighbours),
         **pictures,
@@ -87,15 +92,41 @@ async def entity(visit: Visit) -> View:
 
 
 async def _entries(visit: Visit, kind: str, value: str) -> list[ListEntry]:
-    """Return the list entries of a value."""
+    """Return the list entries that a value matches; an address is in ranges, too."""
     entry_type = _ENTRY_TYPES.get(kind)
     if entry_type is None:
         return []
     kept, fault = read_value(entry_type, value)
     if kept is None or fault is not None:
         return []
-    asked = lists_sql.select_by_value(visit.tenant.id, entry_type, kept, visit.now_ms)
+    values = values_holding(kept) if entry_type is EntryType.IP else [kept]
+    return await _entries_of(visit, entry_type, values)
+
+
+async def _entries_of(visit: Visit, entry_type: EntryType, values: Sequence[str]) -> list[ListEntry]:
+    asked = lists_sql.select_by_values(visit.tenant.id, entry_type, values, visit.now_ms)
     return [lists_sql.entry_of(row) for row in await visit.parts.store.read(asked)]
+
+
+async def _entries_with(visit: Visit, listable: Sequence[tuple[str, str, str]]) -> list[ListEntry]:
+    """Return the list entries of what can be put on a list from here, which is how a customer is on one."""
+    by_type: dict[EntryType, list[str]] = {}
+    for kind, _, value in listable:
+        kept = canonical_value(EntryType(kind), value)
+        if kept is not None:
+            by_type.setdefault(EntryType(kind), []).append(kept)
+    found = await asyncio.gather(*(_entries_of(visit, kind, values) for kind, values in by_type.items()))
+    return [entry for several in found for entry in several]
+
+
+def _entry(visit: Visit, entry: ListEntry, kind: str, value: str) -> dict[str, Any]:
+    """Return a list entry; `about` names the value where it is another than that of the page."""
+    is_range = entry.type is EntryType.IP and "/" in entry.value
+    is_same = kind != "customer" and canonical_value(entry.type, value) == entry.value
+    return {
+        **msgspec.structs.asdict(entry),
+        "about": "" if is_same else entry.value if is_range else visit.sight.text(entry.value),
+    }
 
 
 def _is_hidden(one: Feedback, hidden: Mapping[str, Review]) -> bool:

@@ -77,6 +77,17 @@ def _canonical_network(value: str) -> str | None:
     return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)
 
 
+def values_holding(address: str) -> list[str]:
+    """Return the canonical forms of an IP address and of every range that holds it, the narrowest first."""
+    packed = packed_ip(address)
+    if packed is None:
+        return []
+    ranges = [
+        str(ipaddress.ip_network((packed, bits), strict=False)) for bits in range(8 * len(packed) - 1, -1, -1)
+    ]
+    return [str(ipaddress.ip_address(packed)), *ranges]
+
+
 def _canonical_fingerprint(value: str) -> str | None:
     return value if value.isprintable() and value == value.strip() and value else None
 

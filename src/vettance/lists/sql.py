@@ -116,6 +116,18 @@ def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int)
     )
 
 
+def select_by_values(tenant: str, entry_type: EntryType, values: Sequence[str], now_ms: int) -> Statement:
+    """The live entries of some values of one type."""
+    places, args = in_list(values)
+    return scoped(
+        LIST_ENTRY,
+        tenant,
+        f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND type = ? AND value IN ({places}) "
+        f"AND {_LIVE} ORDER BY id || ''",
+        (entry_type.value, *args, now_ms),
+    )
+
+
 def select_all(after: str, limit: int) -> Statement:
     """The entries of every tenant behind an id, in the order of ids, for the mirror."""
     return in_pieces(
