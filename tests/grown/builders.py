@@ -126,6 +126,7 @@ COLD: Final = {
     "jobs/sql.py:insert_streamed": _STREAM,
     "jobs/sql.py:select_queued": _IMPORT,
     "lists/sql.py:delete_expired": _REMOVING,
+    "lists/sql.py:note_kept_entry": "Of events that add the same value at the same moment; by its key.",
     "lists/sql.py:select_all": _KEPT,
     "lists/sql.py:select_by_values": "By the values of one page of the console, in an index.",
     "ops/sql.py:forget_failing": _FAILING,
