@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
 import os
 import statistics
 import tempfile
@@ -79,11 +80,11 @@ class Caller:
         return body
 
     async def round(self, count: int) -> float:
-        """Return the CPU microseconds of this process for each of `count` calls."""
+        """Return the CPU microseconds of this process for each of `count` calls, a multiple of `ABREAST`."""
         began = time.process_time()
         for _ in range(count // ABREAST):
             await asyncio.gather(*(self.call() for _ in range(ABREAST)))
-        return (time.process_time() - began) / (count // ABREAST * ABREAST) * 1e6
+        return (time.process_time() - began) / count * 1e6
 
 
 async def measure(folder: Path, api_key: str, requests: int) -> None:
@@ -114,7 +115,7 @@ async def measure(folder: Path, api_key: str, requests: int) -> None:
         }
         evaluate = Caller(service.edge, "/api/v1/decisions/evaluate", [key], event)
         collect = Caller(service.edge, "/api/v1/collect", bearer, question)
-        each = requests // ROUNDS
+        each = math.ceil(requests / ROUNDS / ABREAST) * ABREAST
         took: dict[str, list[float]] = {"evaluate": [], "collect": []}
         for _ in range(ROUNDS + 1):
             took["evaluate"].append(await evaluate.round(each))

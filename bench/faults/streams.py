@@ -247,5 +247,5 @@ def main() -> int:
         print(json.dumps(found))
     else:
         for name, value in found.items():
-            say(f"{name}: {value}")
+            print(f"{name}: {value}")
     return 1 if found.get("lost") or found.get("doubled") else 0

@@ -1,6 +1,7 @@
 """What a training takes that reads many decisions: the seconds and the memory of its process."""
 
 import asyncio
+import json
 import random
 import resource
 import subprocess
@@ -21,6 +22,8 @@ from vettance.feedback.label_sql import insert_label
 from vettance.models.discovery import EventMembers, features_of
 from vettance.models.feature_set import read_feature_set, write_feature_set
 from vettance.rules.packs import load_pack
+from vettance.tenants.sql import insert_tenant
+from vettance.tenants.tenant import Tenant
 from vettance.wire.payload import encode
 
 _TENANT: Final = "ten_bench"
@@ -46,6 +49,8 @@ def measure_rows(count: int) -> None:
             check=True,
         )
         took_s = time.monotonic() - began_s
+    if refused := json.loads(done.stdout).get("error"):
+        raise SystemExit(refused)
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{count:,} decisions of {len(features.features)} features trained on in {took_s:.0f} s "
@@ -60,6 +65,7 @@ async def _fill(folder: str, count: int, width: int, digest: str) -> None:
     body = {"eventName": "payment.authorized", "metadata": {"amount": 10, "currency": "EUR"}}
     draw = random.Random(1)
     async with open_store(folder, make=True) as (store, _):
+        await store.write(insert_tenant(Tenant(id=_TENANT, name="Bench"), _START_MS))
         for first in range(0, count, _BATCH):
             statements: list[Statement] = []
             for number in range(first, min(first + _BATCH, count)):

@@ -221,7 +221,7 @@ def perturbed(entities: Sequence[Entity], count: int, half: Half, chance: Chance
     """Return listed names changed in one way each: typing, order, joints, company forms, writing."""
     pool = [one for one in entities if one.type in (PERSON, ORGANIZATION, VESSEL)]
     found: list[Drawn] = []
-    for _ in range(count * 60):
+    for _ in range(count * 60 if pool else 0):
         entity = chance.choice(pool)
         if len(found) == count:
             break

@@ -157,7 +157,7 @@ def import_own(data: Path, folder: Path, number: int) -> None:
     """Import one of the versions of a small list into the data of a running service."""
     path = folder / "swapped.csv"
     path.write_text(f"id,name,remarks\n1,Rosalind Achterberg,{number}\n2,Quillon Vandermeersch,{number}\n")
-    arguments = ("watchlist", "import", "--source", "csv", str(path), "--data", str(data))
+    arguments = ("watchlist", "import", "--source", "csv", str(path), "--accept-smaller", "--data", str(data))
     subprocess.run([sys.executable, "-m", "vettance.cli", *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -226,6 +226,8 @@ def main() -> None:
     parser.add_argument("--http", action="store_true")
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
+    if options.http and options.data is None:
+        parser.error("--http copies the lists of a data folder: name it with --data")
     chance = random.Random(7)
     with tempfile.TemporaryDirectory() as scratch:
         found: dict[str, float] = {}

@@ -197,6 +197,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60, help="rounds of each kind")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     arguments = parser.parse_args()
+    if arguments.rounds < 2:
+        parser.error("--rounds: quartiles take two at least")
     calls, rounds = arguments.calls, arguments.rounds
     found: dict[str, Any] = {"load": round(os.getloadavg()[0], 1)}
     with serving() as url:

@@ -43,6 +43,8 @@ def main() -> None:
         scores.append(decision.score)
         frauds.append(one.fraud)
         held += decision.outcome is not Outcome.ALLOW
+    if not scores:
+        raise SystemExit(f"no payment is {options.from_day} days younger than the first: see --from-day")
     truths = np.array(frauds)
     precision = average_precision(truths, np.array(scores, dtype=float), np.ones(len(truths)))
     print(f"{len(truths)} payments, {truths.sum()} frauds: average precision of the score {precision:.3f}")
