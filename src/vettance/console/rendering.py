@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from vettance.console.catalogue import ENGLISH, FOLDER, catalogue_of
+from vettance.console.unseen_characters import is_asked, isolated, with_unseen_shown
 from vettance.console.words import Words
 from vettance.fairness.time_slice import DECISIONS, TimeSlice
 
@@ -46,10 +47,16 @@ def translating(say: Callable[[str, int], str]) -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
         extensions=[TranslatedTemplates],
-        finalize=lambda value: say(value, 0) if type(value) is Words else value,
+        finalize=lambda value: _final(value, say),
     )
     made.extend(say=say)
     return made
+
+
+def _final(value: Any, say: Callable[[str, int], str]) -> Any:
+    if type(value) is Words:
+        return say(value, 0)
+    return isolated(value) if isinstance(value, str) else value
 
 
 async def render(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> bytes:
@@ -63,11 +70,13 @@ async def render(template: str, values: Mapping[str, Any], language: str = ENGLI
             _compiled.add((language, name))
     await DECISIONS.go_first()
     pieces: list[str] = []
-    turn = TimeSlice()
+    turn, has_unseen = TimeSlice(), False
     for piece in environment(language).get_template(template).generate(values):
         pieces.append(piece)
+        has_unseen = has_unseen or is_asked(piece)
         await turn.pause_when_over()
-    return "".join(pieces).encode()
+    page = "".join(pieces)
+    return (await asyncio.to_thread(with_unseen_shown, page) if has_unseen else page).encode()
 
 
 def _compile(language: str, name: str) -> None:
