@@ -3,7 +3,8 @@
 Thirty days of a thousand customers are observed in order; the newest part is measured, one call at a time
 and then sixteen at a time, as a busy process has them. The memory engine is measured with the same events.
 
-    python bench velocity_in_redis [--url redis://127.0.0.1:6379/15] [--shards 3 --parts 6] [--json]
+    python bench velocity_in_redis [--url redis://127.0.0.1:6379/15] [--shards 3 --parts 6]
+                                   [--customers 1000] [--json]
 
 Without --url a private redis-server is started from the PATH and stopped at the end, or a cluster of so many.
 """
@@ -43,11 +44,11 @@ RECEIVED_MS = 1_780_000_000_000
 Seen = tuple[str, int, Observation]
 
 
-def traffic() -> tuple[Plan, list[Seen]]:
+def traffic(customers: int) -> tuple[Plan, list[Seen]]:
     """Make the traffic, and what the default pack observes of it."""
     _, compiled = compile_document(load_pack_text("fraud"), fraud_schema())
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--customers", str(CUSTOMERS), "--days", str(DAYS), "--out", folder]
+        options = ["--customers", str(customers), "--days", str(DAYS), "--out", folder]
         subprocess.run(
             [sys.executable, "-m", "vettance.cli", "generate", "fraud", *options],
             check=True,
@@ -60,6 +61,14 @@ def traffic() -> tuple[Plan, list[Seen]]:
         observation = compiled.observe(compiled.facts(event))
         seen.append((f"evt_{number}", event.occurred_at_ms, observation))
     return compiled.plan, seen
+
+
+def parts_of(seen: Sequence[Seen]) -> tuple[Sequence[Seen], Sequence[Seen], Sequence[Seen]]:
+    """Return what only fills the memory, what is observed sixteen at a time, and what alone."""
+    alone = min(ALONE, len(seen) // 4)
+    together = min(TOGETHER, len(seen) // 2)
+    since = len(seen) - alone
+    return seen[: since - together], seen[since - together : since], seen[since:]
 
 
 async def _together(velocity: SharedVelocity, tenant: str, seen: Sequence[Seen]) -> float:
@@ -93,11 +102,7 @@ async def measure(url: str, plan: Plan, seen: Sequence[Seen]) -> dict[str, float
     line, velocity = count_in(url, bytes(32))
     tenant = f"bench_{secrets.token_hex(6)}"
     await velocity.install(tenant, plan)
-    warm, together, alone = (
-        seen[: -ALONE - TOGETHER],
-        seen[-ALONE - TOGETHER : -ALONE],
-        seen[-ALONE:],
-    )
+    warm, together, alone = parts_of(seen)
     await _together(velocity, tenant, warm)
     servers = await servers_of(line)
     for server in servers:
@@ -136,12 +141,13 @@ def measure_memory(plan: Plan, seen: Sequence[Seen]) -> dict[str, float]:
     """Return microseconds of the memory engine, for the same events."""
     velocity = MemoryVelocity()
     velocity.install("bench", plan)
-    for event_id, at_ms, observation in seen[:-ALONE]:
+    warm, together, alone = parts_of(seen)
+    for event_id, at_ms, observation in (*warm, *together):
         velocity.observe("bench", event_id, at_ms, observation)
     began = time.perf_counter()
-    for event_id, at_ms, observation in seen[-ALONE:]:
+    for event_id, at_ms, observation in alone:
         velocity.observe("bench", event_id, at_ms, observation)
-    return {"memory engine, us per call": (time.perf_counter() - began) / ALONE * 1e6}
+    return {"memory engine, us per call": (time.perf_counter() - began) / len(alone) * 1e6}
 
 
 @contextmanager
@@ -185,9 +191,10 @@ def main() -> None:
     parser.add_argument("--url", help="a server that is running")
     parser.add_argument("--shards", type=int, default=1, help="servers of a private cluster")
     parser.add_argument("--parts", type=int, default=6, help="over how many parts it spreads a tenant's keys")
+    parser.add_argument("--customers", type=int, default=CUSTOMERS)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    plan, seen = traffic()
+    plan, seen = traffic(arguments.customers)
     if arguments.shards > 1:
         with private_cluster(arguments.shards, arguments.parts) as url:
             found = uvloop.run(measure(url, plan, seen))

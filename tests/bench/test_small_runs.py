@@ -31,9 +31,11 @@ SMALL = {
     "self_search": "--data {}",
     "steering_cost": "--customers 5 --days 4 --rounds 1",
     "velocity_in_memory": "--speed --events 1000 --keys 100",
+    "velocity_in_redis": "--customers 10",
 }
 #: Those that ask PostgreSQL too when they are given a database, or nothing else.
 ON_POSTGRES = {"bulk_inserts", "history_alternatives", "review_queue", "row_security"}
+ON_REDIS = {"redis_backfill", "velocity_in_redis"}
 #: Those that other tests of this folder run.
 TESTED = {
     "bare_handler",
@@ -75,7 +77,6 @@ LONG = {
     "sdk_start": "a browser",
     "soak": "minutes",
     "streams": "needs NATS",
-    "velocity_in_redis": "fills Redis with traffic",
     "webhooks": "waits for retries",
 }
 
@@ -86,7 +87,7 @@ LONG = {
 def test_a_benchmark_runs_to_its_end_in_small(name: str, tmp_path: Path) -> None:
     if name == "self_search":
         import_two_names(tmp_path)
-    if name == "redis_backfill" and shutil.which("redis-server") is None:
+    if name in ON_REDIS and shutil.which("redis-server") is None:
         pytest.skip("no redis-server")
     arguments = SMALL[name].format(tmp_path).split()
     if name not in ON_POSTGRES:
