@@ -8,7 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from rapidfuzz.distance import OSA
+
 from vettance.reference.dictionary import read_lines
+from vettance.watchlists.less_one_letter import nearly
 
 #: What is written on to a word of Arabic: and, with, for, the.
 _WRITTEN_ON = ("وال", "بال", "لل", "ال", "و", "ب", "ل")
@@ -69,6 +72,51 @@ def _meanings(word: str) -> tuple[str, ...]:
     return next((meanings[text] for text in (*whole, *stems) if text in meanings), ())
 
 
+#: Copied texts lose letters and spaces: a word from so many letters on may be one misspelt, or two.
+_MISSPELT_MIN, _JOINED_MIN, _PIECE_MIN = 6, 8, 3
+
+
+@lru_cache(maxsize=1)
+def _by_less_one() -> dict[str, tuple[str, ...]]:
+    """Return (known word, or that less a letter → the known words)."""
+    found: dict[str, dict[str, None]] = {}
+    for known in _tables()[0]:
+        for key in nearly(known) if len(known) >= _MISSPELT_MIN - 1 else ():
+            found.setdefault(key, {})[known] = None
+    return {key: tuple(words) for key, words in found.items()}
+
+
+@lru_cache(maxsize=8192)
+def _misspelt(word: str) -> tuple[str, ...]:
+    """Return what a word may mean that is one letter from a known one, nothing for any other."""
+    text = _plain(word).removeprefix("ال")
+    if len(text) < _MISSPELT_MIN:
+        return ()
+    likely = dict.fromkeys(known for key in sorted(nearly(text)) for known in _by_less_one().get(key, ()))
+    near = [known for known in likely if OSA.distance(text, known, score_cutoff=1) == 1]
+    return _tables()[0][near[0]] if len(near) == 1 else ()
+
+
+def _whole(written: Sequence[str]) -> list[str]:
+    """Return the words of a text: known ones that are torn put together, those run together parted."""
+    words: list[str] = []
+    for word in written:
+        if words and not _meanings(word) and not _meanings(words[-1]) and _meanings(words[-1] + word):
+            words[-1] += word
+        else:
+            words.append(word)
+    return [part for word in words for part in _parted(word)]
+
+
+def _parted(word: str) -> tuple[str, ...]:
+    if len(word) < _JOINED_MIN or _meanings(word):
+        return (word,)
+    places = range(_PIECE_MIN, len(word) - _PIECE_MIN + 1)
+    return next(
+        ((word[:at], word[at:]) for at in places if _meanings(word[:at]) and _meanings(word[at:])), (word,)
+    )
+
+
 _AND_THE = re.compile(r"(?<!\S)(?:و|ب|لل|ف)(?=ال[\u0620-\u064a]{3})|(?<!\S)لل(?=[\u0620-\u064a]{3})")
 #: Before another word the ending of "Asba" is said: Asbat al-Ansar.
 _SAID_ENDING = re.compile(r"(?<=[\u0620-\u064a]{2})ة(?=\s+[\u0620-\u064a])")
@@ -83,7 +131,8 @@ def translate_arabic(text: str) -> Iterator[tuple[tuple[str, ...], ...]]:
     """Yield a name with what each word may mean: word by word, then with phrases; a word may be kept."""
     written = [word.strip(_EDGES) for word in text.replace("\u200c", " ").split()]
     written = [word for word in written if word and word not in _BLESSINGS]
-    meanings = [_meanings(word) for word in written]
+    written = _whole(written)
+    meanings = [_meanings(word) or _misspelt(word) for word in written]
     bare = [_plain(word).removeprefix("ال") for word in written]
     phrases = [_phrase(bare, place) for place in range(len(bare))]
     if not any(meanings) and not any(size for size, _ in phrases):

@@ -102,9 +102,15 @@ def joint_key(text: str) -> int:
     return _key("j", text.translate(_VOWELS))
 
 
+_ATTACHED_FORM, _WITH_FORM_MIN = "co", 8
+
+
 def joint_keys(text: str, syllables: Syllables | None, *, listed: bool) -> list[int]:
     """Return the keys of listed words run together, or of a word that may stand for such."""
     keys = [joint_key(text)]
+    if not listed and len(text) >= _WITH_FORM_MIN and text.endswith(_ATTACHED_FORM):
+        # The form begins with it: "Harbourshippingco Ltd" is Harbour Shipping.
+        keys.append(joint_key(text.removesuffix(_ATTACHED_FORM)))
     if syllables is None:
         return keys
     if listed:

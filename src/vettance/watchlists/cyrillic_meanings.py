@@ -92,7 +92,42 @@ def _meaning(word: str) -> tuple[str, ...]:
     known = _tables().words
     least = max(_STEM_MIN, len(word) - _ENDING_MAX)
     beginnings = (word, *(word[:length] for length in range(len(word) - 1, least - 1, -1)))
-    return tuple(dict.fromkeys(meaning for text in beginnings for meaning in known.get(text, ())))
+    meanings = tuple(dict.fromkeys(meaning for text in beginnings for meaning in known.get(text, ())))
+    return meanings or _compound(word)
+
+
+#: Words are put together by o or e: нефтехимический, судоремонтный, горнообогатительный.
+_COMPOUND_MIN, _HEAD_MIN, _TAIL_MIN = 9, 3, 5
+_HEAD_REST_MAX = 3
+
+
+def _compound(word: str) -> tuple[str, ...]:
+    """Return what a word put together of two that are known means, in two words; nothing for any other."""
+    known = _tables().words
+    for place in range(len(word) - _TAIL_MIN, _HEAD_MIN - 1, -1) if len(word) >= _COMPOUND_MIN else ():
+        stem = word[:place]
+        if stem[-1] not in "ое" or len(stem) <= _HEAD_MIN:
+            continue
+        head = known.get(stem) or known.get(stem[:-1]) or _heads().get(stem[:-1], ())
+        tail = word[place:]
+        least = max(_STEM_MIN, len(tail) - _ENDING_MAX)
+        tails = (known[tail[:length]] for length in range(len(tail), least - 1, -1) if tail[:length] in known)
+        if head and (meant := next(tails, ())):
+            both = ((one, other) for one in head[:2] for other in meant[:2])
+            return tuple(f"{one} {other}" for one, other in both if " " not in one + other)
+    return ()
+
+
+@lru_cache(maxsize=1)
+def _heads() -> dict[str, tuple[str, ...]]:
+    """Return beginning of a known word → what it means, for heads of compounds: горн, of горнодобыва."""
+    found: dict[str, tuple[str, ...]] = {}
+    for stem, meanings in _tables().words.items():
+        for ending in ("н", "ов", "ск", "ическ", "льн", "енн", "к"):
+            head = stem.removesuffix(ending)
+            if head != stem and len(head) >= _HEAD_MIN:
+                found.setdefault(head, meanings)
+    return found
 
 
 def _places(word: str) -> tuple[str, ...]:

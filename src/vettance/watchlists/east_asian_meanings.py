@@ -13,7 +13,7 @@ from vettance.watchlists.transliteration import romanise
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 #: Nearly all Korean and Cantonese names have three characters, some four; of two, too many names sound alike.
-_HAN_MIN, _HAN_MAX = 3, 4
+_HAN_MIN, _HAN_MAX, _SAME_MIN = 3, 4, 2
 #: The family names of 97 in 100 Koreans (Statistics Korea, census of 2015), as the table reads them.
 _KOREAN_FAMILIES = frozenset(
     "김리박최정강조윤장림오한신서권황안송류홍전고문손량배백허남심로하곽성차주우구민진지엄원천방공현함변렴녀추도석"
@@ -31,6 +31,19 @@ def read_han(text: str) -> Iterator[str]:
     syllables = [cantonese.get(letter) for letter in letters]
     if all(syllables):
         yield " ".join(_spell(syllable or "") for syllable in syllables)
+
+
+def other_characters(text: str, other: str) -> bool:
+    """Tell whether two names in Han are written otherwise and not in other forms of the same characters.
+
+    Many characters have one sound in Mandarin: 高石 and 高市 are two names. A simplified character and
+    its traditional form have one reading in Cantonese as well.
+    """
+    if text == other or len(text) != len(other) or not _SAME_MIN <= len(text) <= _HAN_MAX:
+        return False
+    cantonese = _tables()[1]
+    readings = [(cantonese.get(one), cantonese.get(two)) for one, two in zip(text, other, strict=True)]
+    return any(one and two and one != two for one, two in readings)
 
 
 @lru_cache(maxsize=1)

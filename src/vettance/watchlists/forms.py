@@ -16,11 +16,12 @@ from vettance.watchlists.vocabulary import (
     GENERIC_WORDS,
     MEANINGS,
     SCATTERED_FORMS,
+    spelt_in_forms,
 )
 
 #: Words of company forms that can be distinguished from the end of another word, and from its beginning.
 _FORM_ENDINGS = (
-    *("corporation", "company", "limited", "incorporated", "aktiengesellschaft", "gesellschaft"),
+    *("corporation", "company", "limited", "branch", "incorporated", "aktiengesellschaft", "gesellschaft"),
     *("llc", "ltd", "gmbh", "ojsc", "cjsc", "pjsc", "jsc", "sdnbhd", "bhd", "pvt", "pty"),
 )
 _FORM_BEGINNINGS = ("company", "limited", "corporation", "obshchestvo", "pjsc", "ojsc", "cjsc", "gmbh")
@@ -102,9 +103,11 @@ FORM_WORDS = (
 @lru_cache(maxsize=16384)
 def correct_form(text: str) -> str:
     """Mend a typing error in a word of a company form or a generic word, so that it is still seen as one."""
-    if len(text) < 4 or text in GENERIC_WORDS or text in _OF_FORMS:
+    if len(text) < 4 or text in GENERIC_WORDS:
         return text
-    mended = _mended(text)
+    if text in _OF_FORMS or spelt_in_forms(text) != text:
+        return spelt_in_forms(text)
+    mended = spelt_in_forms(_mended(text))
     if mended == text or not (text in MEANINGS or text in english_words()):
         return mended
     # A word of its own is no misspelt other one, "expert" no "export"; it may be one of another language.
@@ -134,8 +137,9 @@ def _mended(text: str) -> str:
 _FIRST_MIN = 7
 _BUT_FIRST = {word[1:]: word for word in sorted(GENERIC_WORDS) if len(word) >= _FIRST_MIN}
 _OF_FORMS = frozenset(word for phrase in FORMS for word in phrase) | frozenset(FORM_WORDS)
-_LONG_MIN = 6
-#: Long words of company forms of several words in all languages, which are nothing but a part of a form.
+#: A word that is a form by itself is mended from so many letters on.
+_LONG_MIN, _FORM_MIN = 6, 8
+#: Long words of company forms in all languages, which are nothing but a form or a part of one.
 LONG_WORDS = frozenset(
     word
     for phrase in FORMS
@@ -143,7 +147,7 @@ LONG_WORDS = frozenset(
     if len(word) >= _LONG_MIN
     and word not in FORM_WORDS
     and word not in GENERIC_WORDS
-    and (word,) not in FORMS
+    and ((word,) not in FORMS or len(word) >= _FORM_MIN)
 )
 #: Words that are mended within a company form only.
 FORM_PARTS = frozenset((*FORM_WORDS, *LONG_WORDS))

@@ -37,6 +37,7 @@ from vettance.watchlists.match import (
     align_names,
     best_name,
     likeliest_first,
+    limited_score,
     match_names,
 )
 from vettance.watchlists.name_alignment import SIMILARITY_MIN, align
@@ -275,7 +276,8 @@ class Index:
         if alignment.score < _NAME_MIN or (known is not None and known.standing >= alignment.score):
             return
         name = self.entity(entity).names[int(self._name_place[number])]
-        found = NameMatch(alignment.score, asked, listed._replace(text=name.text), name, alignment)
+        score = limited_score(alignment, asked.text, name.text)
+        found = NameMatch(score, asked, listed._replace(text=name.text), name, alignment)
         if known is None or found.standing > known.standing:
             best[entity] = found
 

@@ -16,6 +16,7 @@ from vettance.watchlists.compare import (
     compare_documents,
     compare_types,
 )
+from vettance.watchlists.east_asian_meanings import other_characters
 from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, ListedName, NameQuality
 from vettance.watchlists.match_explanation import describe_names
 from vettance.watchlists.name_alignment import Alignment, Rarity, align, no_rarity
@@ -24,7 +25,7 @@ from vettance.watchlists.name_readings import name_readings, towards
 from vettance.watchlists.stated_names import otherwise
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-14"
+ALGORITHM = "vettance-match-15"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +113,8 @@ IDENTIFIER_SCORE = 0.96
 DESCRIBED_MIN = 0.495
 #: A weak alias alone stays below the review bound of the default profile.
 WEAK_ALIAS_MAX = 0.74
+#: The most that two names in Han score whose sounds agree and whose characters do not.
+OTHER_CHARACTERS_MAX = 0.74
 #: What agrees at least this much supports a match on a weak alias.
 _SUPPORT = 0.8
 #: A name given by the tenant as an alias counts a little less than the legal name.
@@ -151,10 +154,16 @@ def best_name(asked: str, entity: Entity, rarity: Rarity = no_rarity) -> NameMat
                 for query in queries:
                     one, other = towards(query, name), towards(name, query)
                     alignment = align_names(one, other, entity.type, rarity)
-                    found = NameMatch(alignment.score, one, other, listed, alignment)
+                    score = limited_score(alignment, asked, listed.text)
+                    found = NameMatch(score, one, other, listed, alignment)
                     if best is None or found.standing > best.standing:
                         best = found
     return best
+
+
+def limited_score(alignment: Alignment, asked: str, listed: str) -> float:
+    """Return the score of two names, less where their texts have other characters of Han."""
+    return min(alignment.score, OTHER_CHARACTERS_MAX) if other_characters(asked, listed) else alignment.score
 
 
 def align_names(asked: Name, listed: Name, entity_type: EntityType, rarity: Rarity = no_rarity) -> Alignment:

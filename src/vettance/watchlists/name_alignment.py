@@ -17,7 +17,7 @@ from vettance.watchlists.name_joints import (
     pair_meanings,
 )
 from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, word_similarity
-from vettance.watchlists.organization_words import is_english_word
+from vettance.watchlists.organization_words import is_english_word, is_town
 from vettance.watchlists.word_weights import CARRYING, WEIGHTS
 
 #: Found in a module at once, in an enumeration by a call.
@@ -39,6 +39,8 @@ _CONFLICT_NAMED, _UNNAMED_MAX = 0.3, 0.3
 #: From so many letters on, names that agree tell who is meant, whatever usual words describe it.
 _SHORT_WORD, _INITIALS_MIN = 3, 3
 _LONG_NAME, _EXTRA_DESCRIBED, _SURELY_NAMED = 12, 0.3, 0.9
+#: With so many, usual words may stand for others; steel and metallurgy of one town are two.
+_NAMED_MIN = 4
 _EXTRA = {Grammar.PERSON: 0.16, Grammar.ORGANIZATION: 0.42, Grammar.CRAFT: 0.7}
 _EXTRA_DOUBT = 1.5
 #: From how much weight in common a name tells who is meant, and how much may then be held against it as
@@ -103,7 +105,8 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
         _pair(scored, SIMILARITY_MIN, pairs, free_left, free_right)
     if query.grammar is Grammar.ORGANIZATION and pairs:
         if free_left and free_right:
-            pair_meanings(left, right, pairs, free_left, free_right)
+            named = _letters_named(left, pairs, towns=False) >= _NAMED_MIN
+            pair_meanings(left, right, pairs, free_left, free_right, named)
         free_left -= _said_again(left, free_left) if free_left else set()
         free_right -= _said_again(right, free_right) if free_right else set()
     if likened := query.likened:
@@ -299,14 +302,16 @@ def _said_again(words: Sequence[NameToken], free: set[int]) -> set[int]:
     }
 
 
-def _letters_named(words: Sequence[NameToken], pairs: Sequence[Pair]) -> int:
+def _letters_named(words: Sequence[NameToken], pairs: Sequence[Pair], *, towns: bool = True) -> int:
     """Return how many letters the words have that agree and are names, and not words that anybody may use."""
     return sum(
         len(words[place].text)
         for pair in pairs
         if pair.similarity >= _SURELY_NAMED
         for place in pair.query
-        if words[place].kind in _NAMING and not is_english_word(words[place].text)
+        if words[place].kind in _NAMING
+        and not is_english_word(words[place].text)
+        and (towns or not is_town(words[place].text))
     )
 
 

@@ -70,7 +70,11 @@ _GLUED = re.compile(r"(?<=[a-z]{3})(?=[A-Z]{3})|(?<=\b[aeu]l)(?=[A-Z][a-z]{2})")
 _DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
 _one_place = lru_cache(maxsize=16384)(read_place)
-_PATRONYMIC = re.compile(r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna)$")
+_PATRONYMIC = re.compile(
+    r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna"
+    # Belarusian, German, Dutch, Romanian, Lithuanian; Czech -ovic and Polish -owicz are surnames elsewhere.
+    r"|[ae]una|[oe]w(?:itsch|na)|[oe]vitsj|[oe]vici(?:us)?)$"
+)
 _LONE_DIGITS = str.maketrans("01345689", "oieasbbg")
 
 
@@ -193,12 +197,12 @@ def _syllabic(words: list[NameToken]) -> list[NameToken]:
     return words
 
 
-_ABD = re.compile(r"^abd[aeou]{1,2}([lrsnzdt])([a-z]{3,})$")
+_ABD = re.compile(r"^abd[aeouy]{1,2}([lrsnzdt])([a-z]{3,})$")
 #: Without vowels what follows the article may be as short as two letters.
 _ABD_BARE = re.compile(r"^abda(l)([a-z]{2,})$")
 #: With one typing error: Qbdul, Abbdul, Badul.
 _ABD_MISSPELT = re.compile(r"^(?:[b-z]bd|abbd|abdd|bad(?=u))(?=[aeou]l)")
-_ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiou]{1,3}[lrsnzdt]|[ue])?$")
+_ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiouy]{1,3}[lrsnzdt]|[ue])?$")
 _DIN = re.compile(r"[aeou]?[ld]?d[iey]{1,2}ne?")
 _DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
 _ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ulla", "olla", "allh"))

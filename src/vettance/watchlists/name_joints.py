@@ -8,7 +8,7 @@ from rapidfuzz.distance import OSA
 from vettance.watchlists.mandarin import Syllables, are_one, are_two
 from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, make_word, word_similarity
-from vettance.watchlists.organization_words import mean_the_same
+from vettance.watchlists.organization_words import are_related, mean_the_same
 from vettance.watchlists.usual_spellings import spellings
 
 #: Words run together are those of the other side from here on.
@@ -152,12 +152,17 @@ def pair_meanings(
     pairs: list[Pair],
     free_left: set[int],
     free_right: set[int],
+    named: bool,
 ) -> None:
-    """Pair words of Russian in Latin letters with what they mean: Noviy, New; Dubnensky, Dubna."""
+    """Pair words of Russian in Latin letters with what they mean: Noviy, New; Dubnensky, Dubna.
+
+    Where a name agrees (`named`), usual words that translators write for one another are paired too: of
+    names of nothing else, two would become one.
+    """
     for i in sorted(free_left):
         for j in sorted(free_right):
             one, other = left[i].text, right[j].text
-            if mean_the_same(one, other) or mean_the_same(other, one):
+            if mean_the_same(one, other) or mean_the_same(other, one) or (named and are_related(one, other)):
                 free_left.discard(i)
                 free_right.discard(j)
                 pairs.append(Pair((i,), (j,), LIKENED))

@@ -7,9 +7,9 @@ reading has all of them for each word; compared with a name, each word stands fo
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from vettance.reference.dictionary import read_lines
 from vettance.watchlists.name_analysis import Grammar, Name, parse_name
 from vettance.watchlists.name_token import NameToken, TokenKind, word_similarity
+from vettance.watchlists.organization_words import related_words
 from vettance.watchlists.script_readings import Reading, script_readings
 from vettance.watchlists.vocabulary import MEANINGS
 
@@ -72,7 +72,8 @@ def towards(name: Name, other: Name) -> Name:
             best = _nearest(words[place], other.words)
             for word, spelling, _first in others:
                 # Only what may be a name is looked for by its sound: of English words, theirs are the same.
-                alike = 0.0 if spelling.isascii() and spelling in _groups() else _nearest(word, other.words)
+                english = spelling.isascii() and spelling in related_words()
+                alike = 0.0 if english else _nearest(word, other.words)
                 if alike >= _MEANT and alike > best + _NEARER:
                     best, words[place], said = alike, word, spelling
             every = (words[place], *(word for word, _spelling, _first in others))
@@ -88,21 +89,10 @@ def towards(name: Name, other: Name) -> Name:
 def _related(meant: Sequence[NameToken], there: Mapping[str, NameToken]) -> NameToken | None:
     """Return the word of another name by which translators name the same as one of these, None for none."""
     for word in meant:
-        for other in _groups().get(word.text, ()):
+        for other in related_words().get(word.text, ()):
             if other in there:
                 return there[other]
     return None
-
-
-@lru_cache(maxsize=1)
-def _groups() -> dict[str, tuple[str, ...]]:
-    """Return word → all words by which translators name the same."""
-    groups: dict[str, dict[str, None]] = {}
-    for line in read_lines("organization_related"):
-        words = dict.fromkeys(MEANINGS.get(word, word) for word in line.split())
-        for word in (*line.split(), *words):
-            groups.setdefault(word, {}).update(words)
-    return {word: tuple(one for one in related if one != word) for word, related in groups.items()}
 
 
 def _nearest(word: NameToken, others: Sequence[NameToken]) -> float:

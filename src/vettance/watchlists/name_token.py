@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA
 
 from vettance.reference.dictionary import read_pairs
+from vettance.watchlists.belarusian_spellings import belarusian_twins
 from vettance.watchlists.mandarin import Syllables, are_foreign, are_one, are_two
 from vettance.watchlists.transliteration import spoken
 from vettance.watchlists.usual_spellings import misspelt
@@ -58,22 +59,13 @@ class NameToken(NamedTuple):
 
 _SOUNDS = read_pairs("sounds")
 # Where j is said as in "Jamal"; everywhere else in this table it is said as in "Jurij".
-_HARD_J = {
-    "ju": "Ju",
-    "ja": "Ja",
-    "jo": "Ju",
-    "je": "Ja",
-    "jee": "Ji",
-    "jeo": "Ju",
-    "jeu": "Ju",
-    "ej": "aJ",
-    "ij": "iJ",
-    "yj": "iJ",
-    "tj": "tJ",
-    "sj": "sJ",
-    "zj": "zJ",
-    "j": "J",
-}
+_HARD_J = dict(
+    zip(
+        ("ju", "ja", "jo", "je", "jee", "jeo", "jeu", "ej", "ij", "yj", "tj", "sj", "zj", "j"),
+        ("Ju", "Ja", "Ju", "Ja", "Ji", "Ju", "Ju", "aJ", "iJ", "iJ", "tJ", "sJ", "zJ", "J"),
+        strict=True,
+    )
+)
 _SOFT_J = {"j": "i", "je": "a", "jee": "i", "jeo": "u", "jeu": "u"}
 
 
@@ -87,6 +79,7 @@ _GLIDE = re.compile(r"[yij](?:[uo]|eo|a(?=.{1,2}$))")
 _RUN = re.compile(r"(.)\1+")
 #: Names such as Ishaq (Isaac), where s and h are two letters.
 _TWO_SOUNDS = re.compile(r"[aei]sha[qgk]")
+_LETTERS = re.compile(r"[^aeiouy]{2,6}")
 _FINAL_H = re.compile(r"(?<=[aiu])h$")
 _VOWELS = re.compile(r"[aiuw]+")
 _CLASSES = str.maketrans("pvfgCSzJ", "bbbkjssj")  # What Arabic, Persian, Hebrew and Korean make one.
@@ -174,6 +167,11 @@ def make_word(text: str, kind: TokenKind, consonantal: bool) -> NameToken:
         if "ch" in text:
             # In French it is what English writes sh: Rachid, Bachir.
             spellings = (*spellings, _fold(text.replace("ch", "sh"), _SOFT))
+        if _LETTERS.fullmatch(text) and text != (short := text.replace("ts", "c").replace("kh", "h")):
+            # Letters of an abbreviation: NTTs and NTC are the same of Russian.
+            folds = spellings = (*folds, short)
+        elif "c" in text and _LETTERS.fullmatch(text):
+            folds = spellings = (*folds, text)
         if _TWO_SOUNDS.match(text):
             spellings = (*spellings, _fold(text.replace("sh", "seh"), _SOFT))
     skeletons = tuple(dict.fromkeys(_skeleton(fold) for fold in spellings))
@@ -239,6 +237,8 @@ def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911,
     if best >= _EQUAL_SOUND:
         return best
     if best < _EQUAL_READING and left.readings and right.readings and _share(left.readings, right.readings):
+        best = _EQUAL_READING
+    if best < _EQUAL_READING and longest > 5 and belarusian_twins(text, other_text):
         best = _EQUAL_READING
     if best < _NICKNAME and _is_nickname(left, right):
         best = _NICKNAME

@@ -19,6 +19,11 @@ _TABLES = (
 _PLACES = read_words("organization_places")
 
 
+def is_town(text: str) -> bool:
+    """Tell whether a word is a town or region by which translators name works and offices."""
+    return text in _PLACES
+
+
 @lru_cache(maxsize=1)
 def english_words() -> frozenset[str]:
     """Return the words by which names are translated, each read as the one that means the same."""
@@ -39,6 +44,44 @@ _ENGLISH = re.compile(
 def is_english_word(text: str) -> bool:
     """Tell whether a word is one by which names are translated, and so may stand for another of them."""
     return MEANINGS.get(text, text) in english_words() or _ENGLISH.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1)
+def related_words() -> dict[str, tuple[str, ...]]:
+    """Return word → all words by which translators name the same."""
+    groups: dict[str, dict[str, None]] = {}
+    for line in read_lines("organization_related"):
+        words = dict.fromkeys(MEANINGS.get(word, word) for word in line.split())
+        for word in (*line.split(), *words):
+            groups.setdefault(word, {}).update(words)
+    return {word: tuple(one for one in related if one != word) for word, related in groups.items()}
+
+
+#: Endings of words of one stem, in English and in languages that have it from Latin.
+_KIN = re.compile(
+    r"(?:|e?s|[aeiou]|[aeo]s|e[nr]|ers?|ors?|ings?|ed|al|als|ial|ical|ics?|ically|i[ck]?[aeo]?s?|ique"
+    r"|isch(?:e[nrs]?)?|isk[aeit]?|ments?|at?ions?|ations?|ation[ae]l|ional|ive|ives|at?ors?|at?ory|ary|ists?|ism|y|ies|ity|an|ian)"
+)
+_KIN_MIN = 6
+
+
+@lru_cache(maxsize=16384)
+def are_related(text: str, other: str) -> bool:
+    """Tell whether translators write one usual word for another: works, plant; optics, optical."""
+    one, two = MEANINGS.get(text, text), MEANINGS.get(other, other)
+    if two in related_words().get(one, ()) or one in related_words().get(two, ()):
+        return True
+    pairs = enumerate(zip(text, other, strict=False))
+    shared = next((at for at, (a, b) in pairs if a != b), min(len(text), len(other)))
+    return (
+        shared >= _KIN_MIN
+        and (is_english_word(text) or is_english_word(other))
+        and any(
+            _KIN.fullmatch(text[length:]) is not None and _KIN.fullmatch(other[length:]) is not None
+            for length in (shared, shared - 1)
+            if length >= _KIN_MIN - 1
+        )
+    )
 
 
 #: One sound of Russian is written in several ways in Latin letters.

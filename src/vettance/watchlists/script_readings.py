@@ -22,6 +22,8 @@ _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]{2,}")
 _ARABIC = re.compile(r"[\u0620-\u064a\u066e-\u06d3]{2,}")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]{2,}")
+#: Czech and Slovak write the names of women of other nations with an ending: Tauberová.
+_FEMININE = re.compile(r"(?<=[^\W\d_]{4})ov(?:á|a\u0301)\b", re.IGNORECASE)
 #: A mute h, which Persian writes at the end of a word and parts from what is added to it.
 _MUTE = "ه\u200cا"
 
@@ -31,7 +33,8 @@ def script_readings(text: str, grammar: Grammar) -> tuple[str | Reading, ...]:
     """Return the other readings of a name, none for most names."""
     if grammar is Grammar.PERSON:
         unmuted = (clean(text.replace(_MUTE, "ا")),) if _MUTE in text else ()
-        return (*unmuted, *read_han(clean(text)), *read_loaned(clean(text)))
+        masculine = (clean(_FEMININE.sub("", text)),) if _FEMININE.search(text) else ()
+        return (*masculine, *unmuted, *read_han(clean(text)), *read_loaned(clean(text)))
     if grammar is not Grammar.ORGANIZATION:
         return ()
     text = clean(text)

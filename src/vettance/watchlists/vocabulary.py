@@ -38,17 +38,58 @@ _PAIR_MIN, _TELLING_MIN = 4, 5
 _LETTERS = re.compile(r"\b[a-z](?: [a-z]\b)+")
 _LAST_LETTERS = re.compile(r"(?<=\b[a-z] )[a-z](?: [a-z]\b)+")
 
-#: Other spellings of one letter of Russian: obshchestvo, obschestvo, obshestvo.
-_PRESSES = (("shch", "sch"), ("shch", "sh"))
+#: One sound of Russian and Ukrainian as romanisations write it (BGN/PCGN, ISO 9, GOST, passports):
+#: obshchestvo, obschestvo, obshestvo; ogranichennoi, ogranichennoj; aktsionernoe, akcionernoye.
+_PRESSES = (
+    *(
+        ("shch", "sh"),
+        ("sch", "sh"),
+        ("kh", "h"),
+        ("ts", "c"),
+        ("tz", "c"),
+        ("y", "i"),
+        ("j", "i"),
+        ("ie", "e"),
+    ),
+    *(("io", "o"), ("ia", "a"), ("iu", "u")),
+)
+_DOUBLED = re.compile(r"(.)\1+")
+#: Shorter words are not brought to one spelling: what is left of them is in other words too.
+_PRESSED_MIN = 7
+
+
+@lru_cache(maxsize=16384)
+def _pressed(word: str) -> str:
+    for written, sound in _PRESSES:
+        word = word.replace(written, sound)
+    return _DOUBLED.sub(r"\1", word)
+
+
+def _form_phrases() -> list[tuple[str, str]]:
+    """Return (phrase, code) of the company forms."""
+    lines = (line.partition(": ") for line in read_lines("company_forms"))
+    return [(phrase, code) for code, _, phrase in lines]
+
+
+#: Sound of a long word of company forms of several words → that word, in the first spelling of the table.
+_SPELT = {
+    _pressed(word): word
+    for phrase, _code in reversed(_form_phrases())
+    for word in phrase.split()
+    if len(word) >= _PRESSED_MIN and " " in phrase
+}
+
+
+def spelt_in_forms(word: str) -> str:
+    """Return the word of company forms of which a word is another romanisation, or the word as it is."""
+    return _SPELT.get(_pressed(word), word) if len(word) >= _PRESSED_MIN else word
 
 
 def _read_forms() -> dict[tuple[str, ...], str]:
     forms: dict[tuple[str, ...], str] = {}
-    for line in read_lines("company_forms"):
-        code, _, phrase = line.partition(": ")
+    for phrase, code in _form_phrases():
         forms[tuple(phrase.split())] = code
-        for written, spelt in _PRESSES if "shch" in phrase else ():
-            forms.setdefault(tuple(phrase.replace(written, spelt).split()), code)
+        forms.setdefault(tuple(map(spelt_in_forms, phrase.split())), code)
         # Letters with dots are read as one word: "Sp. z o.o.", "S.A. de C.V."
         for letters in (_LETTERS, _LAST_LETTERS):
             dotted = letters.sub(lambda match: match[0].replace(" ", ""), phrase)
@@ -121,8 +162,11 @@ def _read_nicknames() -> dict[str, frozenset[int]]:
 #: A name → the numbers of the groups of names it belongs to.
 NICKNAMES = _read_nicknames()
 
-#: How patronymics end in Russian, Ukrainian and Belarusian, and what of the father's name itself bends.
-_PATRONYMIC_ENDING = re.compile(r"(?:[iyeo]*v(?:it?ch|yt?ch|ic|itj|ytj|na)|[iy]*ch(?:na)?)$")
+#: How patronymics of Russian, Ukrainian and Belarusian end, as other languages write them too (-owitsch,
+#: -owicz, -ovics, -ovici, -ovicius), and what of the father's name itself bends.
+_PATRONYMIC_ENDING = re.compile(
+    r"(?:[iyeo]*[vw](?:[iy]t?s?ch|icz?|ic[si]|icius|itsj?|[iy]tj|na)|[ae]una|[iy]*ch(?:na)?)$"
+)
 _BENT = re.compile(r"[aeiouyj]+$")
 _STEM_MIN = 3
 
@@ -149,4 +193,4 @@ def fathers_of(patronymic: str) -> frozenset[int]:
     ending = _PATRONYMIC_ENDING.search(patronymic)
     if ending is None:
         return frozenset()
-    return _FATHERS.get(_stem(patronymic[: ending.start()]), frozenset())
+    return _FATHERS.get(_stem(patronymic[: ending.start()].replace("w", "v")), frozenset())
