@@ -20,6 +20,7 @@ from vettance.retention.pseudonym import pseudonym, renamed_content, renamed_eve
 from vettance.retention.segment_rewrite import Renamer
 from vettance.retention.stored_texts import (
     AML,
+    AML_EVENTS,
     ANSWERS,
     ATTEMPTS,
     COUNTS,
@@ -33,6 +34,7 @@ from vettance.retention.stored_texts import (
 from vettance.reviews.sql import remove_reviews
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import UnsealFailure, Vault
+from vettance.wire.payload import decode
 
 _PAGE = 100
 #: The place that the answers kept for retries are sealed for, as `replays` names it.
@@ -90,7 +92,7 @@ class Eraser:
         own = Names({text: pseudonyms[text] for text in (external_id, *sorted(seen.own))})
         for email in sorted(seen.own):
             seqs += await self._seqs(tenant, email)
-        rows = await self._others(tenant, names, also)
+        rows = await self._others(tenant, names, own, also)
         rows += sum(await self._store.write(sql.forget_subject(tenant, external_id)))
         mine, others = await self._rewrite(tenant, names, own)
         await self._renamer.rename(tenant, sorted({*mine, *seqs}), names.replaced)
@@ -150,14 +152,29 @@ class Eraser:
             found.update(
                 email for _, who, email in rows if email is not None and who is not None and ids.is_name(who)
             )
+        async for who, email in self._aml_customers(tenant, ids):
+            if who is not None and email is not None and ids.is_name(who):
+                found.add(email)
         shared = set()
-        for email in found:
+        addresses = {email.strip().lower(): email for email in found}
+        if found:
+            async for who, told in self._aml_customers(tenant, Names(dict.fromkeys(found, ""))):
+                if who is not None and told in addresses and not ids.is_name(who):
+                    shared.add(addresses[told])
+        for email in found - shared:
             async for events in self._events(tenant, await self._seqs(tenant, email)):
                 customers = (one.customer[0] for one in events)
                 if any(found is not None and not ids.is_name(found) for found in customers):
                     shared.add(email)
                     break
         return _Emails(frozenset(found - shared), frozenset(shared))
+
+    async def _aml_customers(self, tenant: str, names: Names) -> AsyncIterator[tuple[str | None, str | None]]:
+        """Yield the customers, id and address, of the AML events in which one of some names may be."""
+        async for rows in self._rows(tenant, AML_EVENTS):
+            for _, columns in rows:
+                if names.may_be_in(columns):
+                    yield _aml_customer(columns)
 
     async def _rewrite(self, tenant: str, names: Names, own: Names) -> tuple[list[int], list[int]]:
         """Rewrite the log; returns the places of the customer's own events, and of others that named it."""
@@ -192,14 +209,18 @@ class Eraser:
                 yield [sql.named_event_of(row) for row in rows]
                 asked = still_asked(asked, rows)
 
-    async def _others(self, tenant: str, names: Names, also: Collection[str]) -> int:
+    async def _others(self, tenant: str, names: Names, own: Names, also: Collection[str]) -> int:
         """Rewrite what names the customer outside of the log; returns how many rows did."""
         count = await self._answers(tenant, names)
         asked = (one.place for one in KEPT if one.option in also and one.place not in (ENTRIES, COUNTS))
         for place in (*REWRITTEN, *asked):
             async for rows in self._rows(tenant, place):
                 for keys, columns in rows:
-                    if changed := _changed(place, columns, names):
+                    if place is AML_EVENTS:
+                        changed = _changed_aml_event(columns, names, own)
+                    else:
+                        changed = _changed(place, columns, names)
+                    if changed:
                         await self._rewrite_row(tenant, place, keys, changed)
                         count += 1
         if AML in also:
@@ -308,3 +329,24 @@ def _changed(place: TextColumns, columns: Row, names: Names) -> dict[str, Any]:
         for name, content in zip(place.columns, columns, strict=True)
     )
     return {name: changed for name, content, changed in pairs if changed != content}
+
+
+def _aml_customer(columns: Row) -> tuple[str | None, str | None]:
+    """Return the id and the e-mail address of the customer of an AML event, of its row."""
+    said = decode(dict(zip(AML_EVENTS.columns, columns, strict=True))["sent"]).get("customer") or {}
+    email = said.get("email")
+    return said.get("externalId") or None, email.strip().lower() if email else None
+
+
+def _changed_aml_event(columns: Row, names: Names, own: Names) -> dict[str, Any]:
+    """Return the columns of an AML event that name the customer, with their new values.
+
+    As in the log, what was said of the customer as such goes, and an address of others too stays in theirs.
+    """
+    if not names.may_be_in(columns):
+        return {}
+    who, email = _aml_customer(columns)
+    if not own.is_name(email or "" if who is None else who):
+        return _changed(AML_EVENTS, columns, own)
+    sent = dict(zip(AML_EVENTS.columns, columns, strict=True))["sent"]
+    return _changed(AML_EVENTS, columns, names) | {"sent": renamed_event(sent, names)}

@@ -61,6 +61,7 @@ ANSWERS: Final = TextColumns("answer", ("path", "key"), ("content", "headers"))
 #: store counts cases by their officer itself.
 ENTRIES: Final = TextColumns("list_entry", ("id",), ("value",))
 COUNTS: Final = TextColumns("aml_case_count", ("state", "severity", "assignee"), ("assignee",))
+AML_EVENTS: Final = TextColumns("aml_event", ("seq",), ("external_id", "sent", "record", "alerts"))
 
 AML: Final = "aml"
 LISTS: Final = "lists"
@@ -77,12 +78,7 @@ _TEXTS_OF_FEATURES: Final = ("document", "features", "changes", "note", "author"
 _TEXTS_OF_RULES: Final = ("document", "note", "pushed", "author", "approved_by", "broken_glass")
 
 KEPT: Final = (
-    RetainedRecords(
-        "AML events",
-        _LAW,
-        TextColumns("aml_event", ("seq",), ("external_id", "sent", "record", "alerts")),
-        AML,
-    ),
+    RetainedRecords("AML events", _LAW, AML_EVENTS, AML),
     RetainedRecords(
         "AML cases",
         _LAW,
