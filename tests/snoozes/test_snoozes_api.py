@@ -1,5 +1,6 @@
 """Snoozes: a rule does nothing for one entity, over HTTP, on the command line and in a backtest."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -191,3 +192,22 @@ def test_aml_rules_are_snoozed_alike(service: Service) -> None:
     assert steerer.delete(f"{root}/{made.json['id']}").status == 200
     assert status(4, "embassy") == "ALERTED"
     assert "ruleId" in steerer.post(root, {**body, "ruleId": "none"}).json["error"]["details"]
+
+
+@pytest.mark.parametrize("root", ["/api/v1", "/api/v1/aml"])
+def test_a_rule_is_snoozed_as_soon_as_its_version_is_in_force(service: Service, root: str) -> None:
+    caller = steering(Caller(service, *service.new_tenant("Hurry")))
+    service.cli("tenant", "set", caller.id, "--aml", "on")
+    service.wait_for(lambda: caller.get("/api/v1/aml/rules/snoozes").status == 200)
+    rule = {"id": "new-rule", "name": "New", "reason": "NEW", "explanation": "It is new.", "score": 10}
+    document = json.dumps({"extends": "default", "rules": [{**rule, "mode": "shadow", "when": "true"}]})
+    body = {"ruleId": "new-rule", "type": "CUSTOMER", "value": "anna", "until": "2099-01-01T00:00:00Z"}
+    refused = caller.post(f"{root}/rules/snoozes", body)
+    assert refused.json["error"]["details"] == {"ruleId": "is no rule of the rules in force"}
+    proposed = caller.post(f"{root}/rulesets", {"document": document, "note": "New.", "propose": True})
+    assert proposed.status == 201, proposed.body
+    assert caller.post(f"{root}/rulesets/{proposed.json['version']}/activate", {}).status == 200
+    assert caller.post(f"{root}/rules/snoozes", body).status == 201
+    assert caller.post(f"{root}/rulesets/rollback", {}).status == 201
+    gone = caller.post(f"{root}/rules/snoozes", {**body, "value": "berta"})
+    assert gone.json["error"]["details"] == {"ruleId": "is no rule of the rules in force"}

@@ -1,5 +1,6 @@
 """The parts of the life of rules, put together: what checks documents, and the doors of both kinds."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
@@ -11,7 +12,8 @@ from vettance.governance.api import RuleDoors, RuleKind
 from vettance.governance.check_documents import DocumentChecker
 from vettance.ids import IdSource
 from vettance.reference.jurisdictions import Jurisdictions
-from vettance.rules.sql import DECIDING
+from vettance.rules.ruleset import read_ruleset
+from vettance.rules.sql import DECIDING, RuleSets
 from vettance.snoozes.api import SnoozeDoors
 from vettance.snoozes.keep_snoozes import SnoozeMirror
 from vettance.web.routing import Route
@@ -34,13 +36,15 @@ class Governance:
         monitor: Monitor,
     ) -> None:
         deciders: dict[str, Evaluator | Monitor] = {DECIDING.pack: evaluator, RULE_SETS.pack: monitor}
+        sets = {kind.sets.pack: kind.sets for kind in KINDS}
         self.checker = DocumentChecker(countries)
         self.snoozes = SnoozeMirror(store, {pack: decider.snoozes for pack, decider in deciders.items()})
         self._doors: list[RuleDoors | SnoozeDoors] = [
             RuleDoors(store, ids, self.checker, kind) for kind in KINDS
         ]
         for pack, decider in deciders.items():
-            self._doors.append(SnoozeDoors(store, ids, self.snoozes, pack, _ids_of(decider)))
+            rules_of = _ids_of(store, decider, sets[pack])
+            self._doors.append(SnoozeDoors(store, ids, self.snoozes, pack, rules_of))
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
@@ -51,13 +55,26 @@ class Governance:
         await self.checker.close()
 
 
-def _ids_of(decider: Evaluator | Monitor) -> Callable[[str], Awaitable[Iterable[str]]]:
-    """Return what names the rules of a tenant that are in force."""
+def _ids_of(
+    store: Store, decider: Evaluator | Monitor, sets: RuleSets
+) -> Callable[[str], Awaitable[Iterable[str]]]:
+    """Return what names the rules of a tenant that are in force, as the store has it.
+
+    A version that has just come into force, here or in another process, is taken in within seconds only.
+    """
 
     async def ids_of(tenant: str) -> Iterable[str]:
         if isinstance(decider, Monitor) and tenant not in decider.rules:
             await decider.prepare(tenant)  # AML rules are read for the first event of a tenant.
         active = decider.rules.get(tenant)
-        return () if active is None else (rule.id for rule in active.ruleset.rules)
+        rows = await store.read(sets.select_active_number(tenant))
+        if rows and (active is None or active.version != rows[0][0]):
+            _, document, _ = (await store.read(sets.select_active(tenant)))[0]
+            ruleset = await asyncio.to_thread(read_ruleset, document)
+        elif active is not None:
+            ruleset = active.ruleset
+        else:
+            return ()
+        return [rule.id for rule in ruleset.rules]
 
     return ids_of
