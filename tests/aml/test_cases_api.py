@@ -1,5 +1,7 @@
 """Alerts and cases: grouped by customer, worked on by officers, closed with a reason, exported."""
 
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -106,6 +108,27 @@ def test_who_decides_by_an_old_look_at_a_case_is_told_so(officer: Caller) -> Non
         assert (late.status, late.json["error"]["details"]["reason"]) == (409, "changed_meanwhile")
     done = officer.post(f"{path}/resolve", {"resolution": "TRUE_MATCH", "updatedAt": newer["updatedAt"]})
     assert (done.json["state"], done.json["assignee"]) == ("CLOSED", "ann")
+
+
+def test_the_moment_of_a_case_counts_in_whichever_notation_it_is_sent_back(officer: Caller) -> None:
+    alert(officer, "notation")
+    path = f"{CASES}/{only_case(officer, 'notation')['id']}"
+
+    def assign(notation: Callable[[datetime], str], assignee: str) -> Any:
+        moment = datetime.fromisoformat(officer.get(path).json["updatedAt"])
+        return officer.post(f"{path}/assign", {"assignee": assignee, "updatedAt": notation(moment)})
+
+    cairo = timezone(timedelta(hours=2))
+    assert assign(datetime.isoformat, "ann").status == 200
+    assert assign(lambda moment: moment.astimezone(cairo).isoformat(), "bo").status == 200
+    late = assign(lambda moment: (moment - timedelta(milliseconds=1)).isoformat(), "cy")
+    assert (late.status, late.json["error"]["details"]["reason"]) == (409, "changed_meanwhile")
+    for act in ("assign", "reject", "resolve"):
+        body = {"resolution": "TRUE_MATCH", "updatedAt": "yesterday"}
+        refused = officer.post(f"{path}/{act}", body)
+        assert refused.status == 422
+        assert refused.json["error"]["details"] == {"updatedAt": "must be an ISO 8601 time"}
+    assert officer.get(path).json["assignee"] == "bo"
 
 
 def test_four_eyes_need_two_officers(officer: Caller) -> None:

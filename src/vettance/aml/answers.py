@@ -23,9 +23,17 @@ from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To, any_case
 from vettance.web.routing import Call
 from vettance.wire.body import how, must_be_one_of, read_body
-from vettance.wire.payload import JSON, Faults, Wire, decode, timestamp
+from vettance.wire.payload import JSON, Faults, Wire, decode, read_timestamp, timestamp
 
 Notes = Annotated[str, msgspec.Meta(max_length=NOTE_CHARS_MAX)]
+
+
+def _as_answered(text: str) -> str | None:
+    """Return a moment as answers have it, in whichever notation it was sent; None for what is no moment."""
+    moment_ms = read_timestamp(text)
+    return None if moment_ms is None else timestamp(moment_ms)
+
+
 #: The optimistic lock of a case.
 SeenAt = Annotated[
     str,
@@ -34,6 +42,7 @@ SeenAt = Annotated[
         description="The `updatedAt` of the case you looked at: when the case has changed since, this is "
         "refused with 409 `changed_meanwhile`.",
     ),
+    how(check=_as_answered, message="must be an ISO 8601 time"),
 ]
 
 Body = TypeVar("Body", bound=msgspec.Struct)
