@@ -54,7 +54,9 @@ def test_a_version_goes_its_way_and_decides(team: Team) -> None:
     approved = ben.post(f"{ROOT}/{version}/approve", {"note": "Seen"})
     assert (approved.status, approved.json["state"]) == (200, "approved")
     assert approved.json["approvedBy"] != approved.json["author"]
-    active = ana.post(f"{ROOT}/{version}/activate")
+    unseen = ana.post(f"{ROOT}/{version}/activate", {"over": before["version"] + 7})
+    assert reason_of(unseen) == "changed_meanwhile"
+    active = ana.post(f"{ROOT}/{version}/activate", {"over": before["version"]})
     assert (active.status, active.json["state"]) == (200, "active")
     evaluate = "/api/v1/decisions/evaluate"
     told = str(version)

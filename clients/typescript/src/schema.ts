@@ -1522,6 +1522,11 @@ export interface components {
              * @default
              */
             note?: string;
+            /**
+             * @description Activate it only while this version is in force; 409 when another is.
+             * @default null
+             */
+            over?: number | null;
             /** @default null */
             breakGlass?: string | null;
         };

@@ -5,7 +5,7 @@ Fraud and AML rules have the same pages, which ask the same endpoints as a key d
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from vettance.console.error_pages import forbidden_view
@@ -148,15 +148,13 @@ class RulePages:
             )
         if step == "approve" and (await visit.ask("GET", root))["author"] == visit.signed.user_id:
             raise Conflict("Somebody else than their author approves rules.", "second_person_needed")
-        await visit.ask("POST", f"{root}/{step}", body={"note": visit.form.get("note")})
+        over = _numbers((("over", visit.form.get("base")),)) if step == "activate" else {}
+        await visit.ask("POST", f"{root}/{step}", body={"note": visit.form.get("note"), **over})
         return visit.redirect(f"{self.place.path}/versions/{version}", notice=_NOTICES[step])
 
     async def roll_back(self, visit: Visit) -> PageAnswer:
         """POST: take earlier rules back into force."""
-        sent = (("to", visit.form.get("to")), ("over", visit.form.get("base")))
-        body = {
-            name: int(said) for name, said in sent if said.isascii() and said.isdigit() and len(said) < 10
-        }
+        body = _numbers((("to", visit.form.get("to")), ("over", visit.form.get("base"))))
         made = await visit.ask("POST", f"{self.place.api}/rollback", body=body)
         return visit.redirect(f"{self.place.path}/versions/{made['version']}", notice="rules-active")
 
@@ -256,6 +254,13 @@ def _holds(rule: Rule, text: str) -> bool:
     """Tell whether every word of a filter is in what a rule is called, or in how it acts."""
     said = " ".join((rule.name, rule.id, rule.reason, rule.family, rule.mode, rule.when)).casefold()
     return all(word in said for word in text.casefold().split())
+
+
+def _numbers(sent: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Return those fields of a form that are numbers of versions."""
+    return {
+        name: int(said) for name, said in sent if said.isascii() and said.isdigit() and 0 < len(said) < 10
+    }
 
 
 def _roles_of(step: str) -> frozenset[Role]:

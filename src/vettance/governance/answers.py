@@ -90,6 +90,11 @@ class ActivateBody(Wire, frozen=True):
     EXAMPLE: ClassVar[JSON] = {"breakGlass": "Card testing right now, nobody else is awake"}
 
     note: Note = ""
+    over: Annotated[
+        int | None,
+        msgspec.Meta(description="Activate it only while this version is in force; 409 when another is."),
+        _NUMBER,
+    ] = None
     break_glass: BreakGlass | None = None
 
 

@@ -249,7 +249,8 @@ class RuleDoors:
     async def activate(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/activate."""
         version, body = version_in_path(call), _read(call, ActivateBody)
-        return RouteReply(_answer(await self._steps(call).activate(version, body.break_glass, body.note)))
+        steps = self._steps(call)
+        return RouteReply(_answer(await steps.activate(version, body.break_glass, body.note, body.over)))
 
     async def roll_back(self, call: Call) -> RouteReply:
         """POST /rulesets/rollback."""

@@ -177,16 +177,23 @@ class Versioning:
             one, VersionState.REJECTED, VersionStep.REJECTED, note, decided_at_ms=self._now_ms()
         )
 
-    async def activate(self, version: int, break_glass: str | None = None, note: str = "") -> RuleSetVersion:
-        """Put a version into force, and retire the one that is. Raises `NotFound`, `Conflict`.
+    async def activate(
+        self, version: int, break_glass: str | None = None, note: str = "", over: int | None = None
+    ) -> RuleSetVersion:
+        """Put a version into force, and retire the one that is.
 
         The commit looks again at what stood in its way: the setting, the approval, the version in force.
+        `over` is the version that it is to take the place of: of two people who put versions into force at
+        once, the second would retire one that they have not seen. Raises `NotFound`, and `Conflict`, also
+        when another version than `over` is in force.
         """
         for _ in range(_TRIES):
             one = await self.find(version)
             if one.state is VersionState.ACTIVE:
                 return one
             standing = await self._standing()
+            if over is not None and (standing.active or 0) != over:
+                raise _changed()
             passes = break_glass is not None and standing.needs_approval
             check_activable(one, needs_approval=standing.needs_approval and not passes)
             step = VersionStep.BROKE_GLASS if passes else VersionStep.ACTIVATED

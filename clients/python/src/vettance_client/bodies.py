@@ -14,6 +14,10 @@ class ActivateBody(TypedDict):
     """
     What changed, or why.
     """
+    over: NotRequired[int | None]
+    """
+    Activate it only while this version is in force; 409 when another is.
+    """
     breakGlass: NotRequired[str | None]
 
 
