@@ -293,6 +293,24 @@ def test_the_button_of_a_row_of_filters_is_level_with_its_fields(
     assert len(set(bottoms)) == 1
 
 
+def test_a_session_is_read_on_a_telephone(page: Any, service: Service, desk: Caller) -> None:
+    for minute in (0, 7):
+        event = {
+            "eventName": "page.viewed",
+            "sessionId": "small",
+            "occurredAt": f"2026-11-20T10:0{minute}:00Z",
+        }
+        assert desk.post("/api/v1/events", event).status == 201
+    page.set_viewport_size({"width": 380, "height": 900})
+    page.goto(f"{service.base_url}/console/sessions/small")
+    heights = page.eval_on_selector_all(
+        "svg.time-line :is(text, circle)", "all => all.map((one) => one.getBoundingClientRect().height)"
+    )
+    assert len(heights) >= 5
+    assert min(heights) >= 11
+    assert page.evaluate("document.documentElement.scrollWidth") <= 380
+
+
 def test_pages_are_light(page: Any, service: Service) -> None:
     sizes: dict[str, int] = {}
 

@@ -1,5 +1,9 @@
 """The page of a value says by what it is on a list: by itself, by a range, by an address or a device."""
 
+import re
+from html import unescape
+from urllib.parse import urlencode
+
 from tests.console.conftest import SignIn
 from tests.live import Caller
 
@@ -39,3 +43,37 @@ def test_a_value_names_every_entry_that_it_matches(tenant: Caller, people: SignI
     viewer = people("viewer").get(f"{ENTITIES}/customer/c-listed")
     assert "is on the block list" in viewer.words
     assert "listed@mail.example" not in viewer.text
+
+
+def test_lists_are_searched_by_value(tenant: Caller, people: SignIn) -> None:
+    listed(tenant, "IP", "203.0.113.0/24")
+    listed(tenant, "EMAIL", "sought@mail.example")
+    listed(tenant, "DEVICE", "fp-sought")
+    ann = people("analyst")
+    for value, found in (
+        ("203.0.113.9", "203.0.113.0/24"),
+        (" Sought@Mail.example ", "sought@mail.example"),
+        ("fp-sought", "fp-sought"),
+    ):
+        page = ann.get(f"/console/lists?{urlencode({'value': value})}")
+        assert "1 of 1 entry" in page.words
+        assert f"Remove {found}" in page.text
+    assert "No entry matches this value" in ann.get("/console/lists?value=fp-sought&type=EMAIL").words
+    assert "No entry matches this value" in ann.get("/console/lists?value=fp-sought&listType=allow").words
+    # Viewers find what they know, and the page shows no more of it than elsewhere.
+    viewer = people("viewer").get("/console/lists?value=sought@mail.example")
+    assert "1 of 1 entry" in viewer.words
+    assert "sought@mail.example" not in viewer.text
+
+
+def test_the_order_of_decisions_is_shown_and_changed_at_once(tenant: Caller, people: SignIn) -> None:
+    made = tenant.post("/api/v1/decisions/evaluate", {"eventName": "login", "country": "PT"})
+    assert made.status == 200
+    ann = people("analyst")
+    page = ann.get("/console/decisions?country=PT")
+    newest, highest = re.findall(r'<a href="(/console/decisions\?[^"]*sortBy=[^"]*)"([^>]*)>', page.text)
+    assert "aria-current" in newest[1]
+    assert "aria-current" not in highest[1]
+    other = ann.get(unescape(highest[0]))
+    assert "country is PT" in other.words
+    assert re.search(r'sortBy=riskScore" aria-current="true">Highest score first', other.text)

@@ -89,3 +89,12 @@ def test_commands_and_pages_ask_for_the_second_signature(service: Service, learn
     finally:
         cli("tenant", "set", learner.id, "--rule-approval", "off")
         cli("model", "mode", "shadow", *at)
+
+
+def test_a_training_that_gave_no_model_is_a_warning(service: Service) -> None:
+    tenant = service.new_tenant("No events")[0]
+    admin = visitor_of(service, tenant, "admin")
+    assert admin.submit(PATH, f"{PATH}/train").status == 303
+    service.wait_for(lambda: "The last training gave no model" in admin.get(PATH).words, seconds=60)
+    before = admin.get(PATH).text.partition("The last training gave no model")[0]
+    assert before.endswith('<div class="warning" role="status"><p>')

@@ -20,6 +20,7 @@ async def decisions(visit: Visit) -> View:
         "filters": FILTERS,
         "sorts": SORTS,
         "sort": chosen.address.get("sortBy", "evaluatedAt"),
+        "orders": [(key, words, chosen.url(sortBy=key)) for key, words in SORTS],
         "chosen": {name: _in_form(visit, name, value) for name, value in chosen.address.items()},
         "page": {
             "words": f"{len(found['data'])} of {visit.show.count(found['total'], 'decision')}",

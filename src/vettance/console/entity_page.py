@@ -94,8 +94,11 @@ async def entity(visit: Visit) -> View:
 async def _entries(visit: Visit, kind: str, value: str) -> list[ListEntry]:
     """Return the list entries that a value matches; an address is in ranges, too."""
     entry_type = _ENTRY_TYPES.get(kind)
-    if entry_type is None:
-        return []
+    return [] if entry_type is None else await entries_matching(visit, entry_type, value)
+
+
+async def entries_matching(visit: Visit, entry_type: EntryType, value: str) -> list[ListEntry]:
+    """Return the list entries of a type that a value matches; none for what is no such value."""
     kept, fault = read_value(entry_type, value)
     if kept is None or fault is not None:
         return []

@@ -1,14 +1,17 @@
 """The allow and block lists."""
 
+import asyncio
 from typing import Any, Final
 
 from vettance.console.decisions_page import entity_url
-from vettance.console.entity_page import KIND_LABELS
+from vettance.console.entity_page import KIND_LABELS, entries_matching
 from vettance.console.list_actions import ACTIONS, ROOT
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
 from vettance.console.review_forms import blind_entries
 from vettance.console.words import Words
+from vettance.lists.answers import answer
 from vettance.lists.entry import VALUE_KINDS
+from vettance.wire.payload import decode, encode
 
 #: What a type is called where that is not its own name.
 _LABELS: Final = {"EMAIL": Words("E-mail"), "DEVICE": Words("Device"), "IP": Words("IP address or range")}
@@ -18,7 +21,11 @@ TYPES: Final = tuple((one.value, _LABELS.get(one.value, one.value.capitalize()))
 async def lists(visit: Visit) -> View:
     """GET /console/lists."""
     asked = {name: visit.query.get(name) for name in ("type", "listType", "cursor")}
-    found = await visit.ask("GET", "/api/v1/lists", {**asked, "limit": 50})
+    value = visit.sight.value("text", visit.query.get("value").strip())
+    if value:
+        found = await _matching(visit, value, asked["type"], asked["listType"])
+    else:
+        found = await visit.ask("GET", "/api/v1/lists", {**asked, "limit": 50})
     made_at_ms = [visit.show.moment(one["createdAt"]) or 0 for one in found["data"]]
     hidden = await blind_entries(visit, made_at_ms)
     shown = [one for one in found["data"] if one["id"] not in hidden]
@@ -29,6 +36,7 @@ async def lists(visit: Visit) -> View:
         "types": TYPES,
         "kind": asked["type"],
         "list_type": asked["listType"],
+        "value": visit.sight.name("text", value) if value else "",
         "may_change": visit.may(*WORKERS),
         "page": {
             "words": f"{len(shown)} of {visit.show.count(found['total'], 'entry')}",
@@ -37,6 +45,19 @@ async def lists(visit: Visit) -> View:
         },
     }
     return View("lists.html", values, title=Words("Lists"))
+
+
+async def _matching(visit: Visit, value: str, kind: str, list_type: str) -> dict[str, Any]:
+    """Return the entries that a value matches, as a page of the API: an address is in ranges, too."""
+    types = [one for one in VALUE_KINDS if kind in ("", one.value)]
+    found = await asyncio.gather(*(entries_matching(visit, one, value) for one in types))
+    entries = [
+        decode(encode(answer(entry)))
+        for several in found
+        for entry in several
+        if list_type in ("", entry.list_type.value)
+    ]
+    return {"data": entries, "total": len(entries), "hasMore": False}
 
 
 def _entry(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,8 @@ async def queue(visit: Visit) -> PageAnswer:
     states = await desk.states(tenant)
     if chosen == "checks":
         reviews: list[Review] = await desk.checks(tenant, visit.signed.user_id, _SHOWN)
-        total = len(reviews)
+        # Those that are looked at leave the list, and the next ones take their place.
+        total = await desk.count_checks(tenant, visit.signed.user_id)
     elif chosen == "mine":
         reviews = await desk.held(tenant, visit.signed.user_id)
         total = len(reviews)
