@@ -1,5 +1,6 @@
-"""What options and arguments of commands take: files that can be read again, and numbers in plain digits."""
+"""What options and arguments of commands take: files that can be read again and are apart, plain numbers."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +45,18 @@ class Decimal(click.FloatRange):
         if isinstance(value, str) and not is_decimal(value):
             self.fail(f"{value!r} is not a decimal number in plain digits.", param, ctx)
         return float(super().convert(value, param, ctx))
+
+
+def hold_apart(written: Mapping[str, Path], read: Mapping[str, Path | None]) -> None:
+    """Refuse, as wrong use, to write one of some files over another, or over one that is read.
+
+    Both are by the names of their options; a file that is reached by a link is the file itself. Devices take
+    whatever is written to them.
+    """
+    taken = {path.resolve(): name for name, path in read.items() if path is not None}
+    for name, path in written.items():
+        if path.exists() and not path.is_file():
+            continue
+        other = taken.setdefault(path.resolve(), name)
+        if other != name:
+            raise click.UsageError(f"{other} and {name} are one file; give {name} another")

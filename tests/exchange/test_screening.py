@@ -192,3 +192,35 @@ def test_a_byte_order_mark_is_no_part_of_a_file(data: Path, tmp_path: Path, suff
     name = "Rosalind Achterberg"
     file.write_text(f"name\n{name}\n" if suffix == "csv" else json.dumps({"name": name}) + "\n", "utf-8-sig")
     assert run_cli(data, "screen", str(file), "--json")["screened"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--output", "customers.csv"), "FILE and --output are one file; give --output another"),
+        (("--output", "link.csv"), "FILE and --output are one file; give --output another"),
+        (("--errors", "customers.csv"), "FILE and --errors are one file; give --errors another"),
+        (("--output", "r.csv", "--errors", "r.csv"), "--output and --errors are one file"),
+    ],
+)
+def test_no_file_is_written_over_another_one_of_the_run(
+    data: Path, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "customers.csv"
+    file.write_text(CUSTOMERS)
+    (tmp_path / "link.csv").symlink_to(file)
+    given = [part if part.startswith("--") else str(tmp_path / part) for part in options]
+    for command in (("screen",), ("import", "--tenant", "ten_a")):
+        if command[0] == "import" and "--output" in options:
+            continue
+        done = run_cli(data, *command, str(file), *given, ok=False)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert file.read_text() == CUSTOMERS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["customers.csv", "link.csv"]
+
+
+def test_devices_take_results_and_refused_rows(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "customers.csv"
+    file.write_text(CUSTOMERS)
+    done = run_cli(data, "screen", str(file), "--errors", os.devnull, ok=False)
+    assert done.returncode == 1, done.stderr

@@ -32,7 +32,7 @@ from vettance.exchange.columns import TABLES
 from vettance.exchange.import_file import FileImport, ImportedFile
 from vettance.exchange.refused_rows import RefusedRows, reason_of
 from vettance.exchange.row_files import FORMATS
-from vettance.option_types import StoredFile
+from vettance.option_types import StoredFile, hold_apart
 
 if TYPE_CHECKING:
     from vettance.exchange.columns import FileColumn
@@ -204,6 +204,7 @@ def import_(
     except MappingFault as fault:
         raise click.UsageError(str(fault)) from None
     errors = errors or file.with_name(file.name + ".errors.ndjson")
+    hold_apart({"--errors": errors}, {"FILE": file, "--labels": labels})
 
     async def work() -> tuple[ImportedFile, RefusedRows]:
         async with open_store(data) as (store, _settings):

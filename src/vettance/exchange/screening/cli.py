@@ -38,7 +38,7 @@ from vettance.exchange.screening.journal import Journal, JournalLine
 from vettance.exchange.screening.row import COLUMNS, cells_of
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
-from vettance.option_types import StoredFile, Whole
+from vettance.option_types import StoredFile, Whole, hold_apart
 from vettance.processes.background import give_way
 from vettance.settings.settings import Settings
 from vettance.watchlists.list_store import EVERYBODY
@@ -111,6 +111,7 @@ def screen_file(
     give_way()
     out = out or file.with_name(f"{file.stem}.screened.csv")
     errors = errors or file.with_name(file.name + ".errors.ndjson")
+    hold_apart({"--output": out, "--errors": errors}, {"FILE": file})
 
     async def work() -> JSON:
         async with open_store(data) as (store, settings):
