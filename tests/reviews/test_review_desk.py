@@ -115,8 +115,6 @@ async def test_a_second_person_checks_blind_and_never_their_own(office: Office) 
     await office.keeper.look(expiring=False)
     assert await office.desk.checks(TENANT.id, "usr_a", 10) == []
     assert [one.decision for one in await office.desk.checks(TENANT.id, "usr_b", 10)] == [decision]
-    counted = [await office.desk.count_checks(TENANT.id, by) for by in ("usr_a", "usr_b")]
-    assert counted == [0, 1]
     with pytest.raises(Conflict):
         await office.desk.check(TENANT.id, decision, ReviewOutcome.DENY, "usr_a")
     await office.desk.check(TENANT.id, decision, ReviewOutcome.APPROVE, "usr_b")

@@ -15,6 +15,7 @@ from vettance.console.review_forms import (
     undo_shown,
     workers_of,
 )
+from vettance.console.shown_values import ValueFormatter
 from vettance.console.words import Words
 from vettance.history.answers import decision_item
 from vettance.reviews.bulk_request import BULK_MAX
@@ -40,9 +41,10 @@ async def queue(visit: Visit) -> PageAnswer:
     desk, tenant = visit.parts.reviews, visit.tenant.id
     states = await desk.states(tenant)
     if chosen == "checks":
-        reviews: list[Review] = await desk.checks(tenant, visit.signed.user_id, _SHOWN)
+        reviews: list[Review] = await desk.checks(tenant, visit.signed.user_id, _SHOWN + 1)
+        total = len(reviews)
         # Those that are looked at leave the list, and the next ones take their place.
-        total = await desk.count_checks(tenant, visit.signed.user_id)
+        del reviews[_SHOWN:]
     elif chosen == "mine":
         reviews = await desk.held(tenant, visit.signed.user_id)
         total = len(reviews)
@@ -64,12 +66,19 @@ async def queue(visit: Visit) -> PageAnswer:
         "bulk_current": await visit.parts.bulk.current(tenant),
         "is_lead": visit.may(*LEADS),
         "page": {
-            "words": f"{len(reviews)} of {visit.show.count(total, 'review')}",
+            "words": shown_of(visit.show, len(reviews), total, is_cut=chosen == "checks" and total > _SHOWN),
             "first": url_of(QUEUE, view=chosen) if cursor else "",
             "next": url_of(QUEUE, view=chosen, cursor=following) if following else "",
         },
     }
     return View("queue.html", values, title=Words("Queue"))
+
+
+def shown_of(show: ValueFormatter, shown: int, total: int, *, is_cut: bool) -> str:
+    """Return how many of all reviews are shown; `is_cut` where nobody counted all."""
+    if is_cut:
+        return f"{shown} of more than {show.count(shown, 'review')}"
+    return f"{shown} of {show.count(total, 'review')}"
 
 
 async def queue_rows(

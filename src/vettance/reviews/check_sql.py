@@ -21,16 +21,6 @@ def select_checks(tenant: str, by: str, limit: int) -> Statement:
     )
 
 
-def count_checks(tenant: str, by: str) -> Statement:
-    """How many settled reviews wait for a second person, but for those that `by` settled."""
-    return scoped(
-        REVIEW,
-        tenant,
-        "SELECT COUNT(*) FROM review WHERE tenant = ? AND check_state = 'asked' AND settled_by <> ?",
-        (by,),
-    )
-
-
 def select_unchecked(tenant: str, settled_at_ms: Sequence[int]) -> Statement:
     """Reviews that were settled at some moments and wait for a second person, or are not final yet."""
     places, args = in_list(settled_at_ms)

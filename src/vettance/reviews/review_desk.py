@@ -215,10 +215,6 @@ class ReviewDesk:
             sql.review_of(row) for row in await self._store.read(check_sql.select_checks(tenant, by, limit))
         ]
 
-    async def count_checks(self, tenant: str, by: str) -> int:
-        """Count all that `checks` would return."""
-        return int((await self._store.read(check_sql.count_checks(tenant, by)))[0][0])
-
     async def check(self, tenant: str, decision: str, outcome: ReviewOutcome, by: str) -> None:
         """Keep what a second person decides of a settled review. Raises `NotFound` and `Conflict`."""
         review = await self.find(tenant, decision)
