@@ -14,8 +14,8 @@ from vettance.models.trees import TreeModel
 from vettance.telemetry.logs import logger
 
 _NO_FEATURES: Final = FeatureSet((), "")
-#: Models of other versions that are kept ready, to explain decisions that they made.
-_READY_MAX: Final = 32
+#: Models of other versions that are kept ready, to explain decisions that they made; some megabytes each.
+_READY_MAX: Final = 8
 
 _log = logger()
 

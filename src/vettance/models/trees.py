@@ -7,7 +7,8 @@ but arithmetic is needed to serve a model, so a process that decides loads no li
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -169,6 +170,8 @@ class _ExplainedTree:
         #: Each leaf: its value, and by feature (the share of events that go on, the splits passed).
         self._leaves: list[tuple[float, dict[int, tuple[float, list[tuple[int, bool]]]]]] = []
         self._walk(tree, {})
+        self._features = tuple(dict.fromkeys(feature for _, path in self._leaves for feature in path))
+        # Numbers alone: pairs with their features took three times the memory, for each pattern of each tree.
         self._known = functools.lru_cache(_PATTERNS_MAX)(self._explain)
 
     def _walk(self, node: Node, path: dict[int, tuple[float, list[tuple[int, bool]]]]) -> None:
@@ -183,17 +186,17 @@ class _ExplainedTree:
             step = (share * _events(child) / total, [*passed, (place, is_left)])
             self._walk(child, {**path, node[0]: step})
 
-    def effects(self, x: Sequence[float]) -> tuple[tuple[int, float], ...]:
-        """Return (feature, effect) for an event."""
+    def effects(self, x: Sequence[float]) -> Iterator[tuple[int, float]]:
+        """Yield (feature, effect) for an event."""
         pattern = 0
         for place, (feature, threshold, unknown_left, *_) in enumerate(self._splits):
             value = x[feature]
             if (not value > threshold) if unknown_left else value <= threshold:
                 pattern |= 1 << place
-        return self._known(pattern)
+        return zip(self._features, self._known(pattern), strict=True)
 
-    def _explain(self, pattern: int) -> tuple[tuple[int, float], ...]:
-        effects: dict[int, float] = {}
+    def _explain(self, pattern: int) -> "array[float]":
+        effects = dict.fromkeys(self._features, 0.0)
         for value, path in self._leaves:
             steps = [
                 (feature, share, all(bool(pattern >> place & 1) is left for place, left in passed))
@@ -209,8 +212,8 @@ class _ExplainedTree:
                     weight * math.factorial(known) * math.factorial(count - known - 1)
                     for known, weight in enumerate(weights)
                 ) / math.factorial(count)
-                effects[feature] = effects.get(feature, 0.0) + value * (float(goes) - share) * total
-        return tuple(effects.items())
+                effects[feature] += value * (float(goes) - share) * total
+        return array("d", effects.values())
 
 
 def _extend(weights: list[float], unknown: float, known: float) -> list[float]:
