@@ -159,6 +159,7 @@ FILES = sorted(path for path in SOURCE.rglob("*.py") if path.name in ("sql.py", 
 #: Rows that cannot be large.
 SMALL = {
     ("lists", "page"): "an entry is bounded at the door, and a page has a hundred",
+    ("lists", "select_by_values"): "an entry is bounded at the door, and a value has one on each list",
     ("feedback", "select_feedback"): "notes are bounded at the door",
     ("webhooks", "select_backlog"): "it counts",
     ("streams", "count_due"): "it counts",

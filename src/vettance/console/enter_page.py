@@ -51,6 +51,7 @@ def _too_late() -> View:
         "faults": {},
         "advice": "Ask an administrator of your organisation for a new one, or sign in with your password.",
         "request_id": None,
+        "back": "",
     }
     return View("error.html", values, title=Words("This link works no more"), status=404)
 

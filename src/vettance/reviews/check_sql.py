@@ -30,7 +30,7 @@ def select_unchecked(tenant: str, settled_at_ms: Sequence[int]) -> Statement:
             tenant,
             f"SELECT {COLUMNS} FROM review WHERE tenant = ? AND check_state = 'asked' "
             f"AND settled_at_ms IN ({places}) UNION ALL "
-            # What is not final is found by when it will be: it is told so much later.
+            # What is not final is found by when it will be: so much later.
             f"SELECT {COLUMNS} FROM review WHERE tenant || '' = ? AND tell_at_ms IS NOT NULL "
             f"AND tell_at_ms IN ({places})",
             (*args, tenant, *(one + UNDO_MS for one in args)),

@@ -21,7 +21,7 @@ _RUSSIAN = (
     (re.compile(r"w"), "v"),
     (re.compile(r"shch|sch"), "sh"),
     (re.compile(r"kh|g"), "h"),
-    # What is not stressed is not told apart, nor how soft the letter before it is.
+    # Vowels without stress are one, and so are soft and hard letters before them.
     (re.compile(r"[iyj]?[aeo]+"), "a"),
     (re.compile(r"[iyj]+(?=u)"), ""),
     (re.compile(r"[iyj]+"), "i"),
