@@ -17,7 +17,7 @@ from vettance.audit.act import Act, acting
 from vettance.audit.audited_store import AuditedStore
 from vettance.db.engine import EVERYBODY, Store, StoreDown
 from vettance.ids import IdSource, is_id
-from vettance.processes.background import go_to_background
+from vettance.processes.background import give_way, go_to_background
 from vettance.settings.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.tenants.sql import select_tenant, tenant_of
 from vettance.tenants.tenant import Tenant
@@ -365,12 +365,12 @@ def confirm(said: str, *, as_json: bool, more: str = "", **details: Any) -> None
 
 
 @contextmanager
-def progress(what: str, total: int | None) -> Iterator[Any]:
+def progress(what: str, total: int | None, *, only_reads: bool = False) -> Iterator[Any]:
     """Show a bar on standard error while it is a terminal; yields what to call with each number of rows.
 
-    For what only reads: it works in the background (`processes/background.py`).
+    What takes so long gives way to a server; what only reads takes no more than the processor that is left.
     """
-    go_to_background()
+    (go_to_background if only_reads else give_way)()
     if not sys.stderr.isatty():
         yield lambda _count: None
         return

@@ -124,7 +124,7 @@ async def _export(
     if span[0] is not None:
         after = (await store.read(sql.select_start(tenant, moment, span[0])))[0][0]
     ahead = (await store.read(count_after(tenant, after)))[0][0]
-    with progress("Exporting", ahead) as advance:
+    with progress("Exporting", ahead, only_reads=True) as advance:
         while found := await store.read(sql.select_exported(tenant, after, moment, *span, _ROWS)):
             rows = [sql.exported_of(row) for row in found]
             labels: dict[str, list[str]] = {}

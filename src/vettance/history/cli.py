@@ -122,7 +122,7 @@ def backtest_file(
         span = from_ms or 0, END_MS if to_ms is None else to_ms
         with ExitStack() as stack:
             changes = stack.enter_context(whole_file(out)) if out else None
-            advance = stack.enter_context(progress("Deciding", total))
+            advance = stack.enter_context(progress("Deciding", total, only_reads=True))
             await run.run(span, lambda change: changes and changes.write(_line_of(change)), advance)
         return run
 

@@ -193,7 +193,7 @@ async def _local(store: Store, tenant_id: str, order: SuggestionOrder) -> JSON:
     from vettance.suggestions.suggest import NoSuggestion, suggest
 
     reached = 0.0
-    with progress("Looking", 100) as advance:
+    with progress("Looking", 100, only_reads=True) as advance:
 
         def say(share: float) -> None:
             nonlocal reached
@@ -212,7 +212,7 @@ def _remote(server: RemoteRules, body: JSON) -> JSON:
     path = f"/rules/suggestions/{suggestion_id}"
     pause_s, reached = _FIRST_PAUSE_S, 0.0
     try:
-        with progress("Looking", 100) as advance:
+        with progress("Looking", 100, only_reads=True) as advance:
             while True:
                 job: JSON = server.get(path)
                 advance((job["progress"] - reached) * 100)
