@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+import uvloop
 
 from vettance.errors import Unavailable
 from vettance.governance.check_documents import DocumentChecker
@@ -63,3 +64,17 @@ async def test_a_check_that_is_given_up_leaves_the_turn_to_others() -> None:
         with pytest.raises(asyncio.CancelledError):
             await given_up
         assert (await checker.check("ten_other", DECIDING, DOCUMENT)).is_good
+
+
+def test_a_process_that_was_killed_refuses_no_document() -> None:
+    # On the event loop of the service, which raises where that of the tests keeps silent.
+    async def whole() -> None:
+        async with checking() as checker:
+            assert (await checker.check("ten_first", DECIDING, DOCUMENT)).is_good
+            process = checker._process
+            assert process is not None
+            process.kill()
+            await process.wait()
+            assert (await checker.check("ten_first", DECIDING, DOCUMENT)).is_good
+
+    uvloop.run(whole())

@@ -14,6 +14,7 @@ from vettance.backtests.job_turn import GO_ON, TURN_OVER, WORK_S_MAX
 from vettance.db.engine import Lost, Store, StoreDown
 from vettance.fairness.isolation import Isolation
 from vettance.processes.background import in_background
+from vettance.processes.standard_input import tell
 from vettance.telemetry.logs import logger
 from vettance.wire.payload import decode, encode
 
@@ -154,7 +155,7 @@ class BacktestRunner:
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(ConnectionError):
-            process.stdin.write(line)
+            tell(process, line)
             await process.stdin.drain()
         until_s = time.monotonic() + left_s
         saying = asyncio.ensure_future(process.stdout.readline())

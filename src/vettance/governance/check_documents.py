@@ -12,6 +12,7 @@ from vettance.errors import Unavailable
 from vettance.governance.check_process import DocumentCall
 from vettance.governance.checked_document import CheckedDocument
 from vettance.governance.checked_features import CheckedFeatures, FeatureCall
+from vettance.processes.standard_input import tell
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.rule import Fault, RuleSetRefused
 from vettance.rules.sql import RuleSets
@@ -101,10 +102,11 @@ class DocumentChecker:
             self._idle.cancel()
         try:
             async with asyncio.timeout(_CHECK_S_MAX):
+                if self._process is not None and self._process.returncode is not None:
+                    await self.close()
                 process = self._process = self._process or await _start()
-                assert process.stdin is not None
                 assert process.stdout is not None
-                process.stdin.write(framed(msgspec.msgpack.encode(call)))
+                tell(process, framed(msgspec.msgpack.encode(call)))
                 length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES))
                 found = msgspec.msgpack.decode(await process.stdout.readexactly(length), type=answer)
         except asyncio.CancelledError:

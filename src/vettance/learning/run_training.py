@@ -9,6 +9,7 @@ import msgspec
 
 from vettance.clock import DAY_MS
 from vettance.processes.background import in_background
+from vettance.processes.standard_input import tell
 from vettance.wire.payload import JSON, encode
 
 #: Labels of fraud, or confirmed alerts, from which on a model is trained.
@@ -48,11 +49,10 @@ async def run_training(data: Path, order: JSON) -> dict[str, Any]:
 
 
 async def _ask(process: asyncio.subprocess.Process, order: bytes) -> dict[str, Any] | None:
-    assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(ConnectionError):
         # It stays open: its end tells the process that this one is gone, even by a kill.
-        process.stdin.write(order + b"\n")
+        tell(process, order + b"\n")
     line = await process.stdout.readline()
     if not line.endswith(b"\n"):
         return None

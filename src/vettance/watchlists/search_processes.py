@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from vettance.processes.standard_input import tell
 from vettance.watchlists.match import EntityMatch, Subject
 from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
 
@@ -51,15 +52,13 @@ class SearchProcess:
         Raises `SearchFault`; the next call then starts another process.
         """
         await self.entities()
-        assert self._process is not None
-        assert self._process.stdin is not None
-        self._process.stdin.write(framed(msgspec.msgpack.encode(subjects)))
-        return _decode_matches(await self._answer(SEARCH_S_MAX))
+        return _decode_matches(await self._answer(SEARCH_S_MAX, framed(msgspec.msgpack.encode(subjects))))
 
-    async def _answer(self, seconds: float) -> bytes:
+    async def _answer(self, seconds: float, question: bytes = b"") -> bytes:
         assert self._process is not None
         assert self._process.stdout is not None
         try:
+            tell(self._process, question)
             async with asyncio.timeout(seconds):
                 length = int.from_bytes(await self._process.stdout.readexactly(LENGTH_BYTES))
                 return await self._process.stdout.readexactly(length)
