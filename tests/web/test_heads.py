@@ -184,3 +184,31 @@ def test_a_tunnel_is_not_opened(port):
     client.send(b"CONNECT /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
     assert client.read().status == 405
     assert client.is_closed()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"0\r\n" + b"x: y\r\n" * 4_000, b"5;" + b"e" * 20_000, b"0" * 20_000, b"0\r\nx: " + b"y" * 20_000],
+    ids=["trailers", "an extension", "noughts before a size", "one trailer"],
+)
+def test_what_stands_beside_a_body_has_a_bound(notebook, port, piece):
+    client = RawClient(port, notebook.new_key())
+    headers = [("transfer-encoding", "chunked"), ("content-type", "application/json")]
+    client.send(client.head("POST", "/api/v1/notes", headers, with_key=True) + b"2\r\n{}\r\n" + piece)
+    more = piece[-1:] * 2_000 if not piece.endswith(b"\n") else b"x: y\r\n" * 400
+    assert client.send_until_closed(more, 0.002, 500) < 200
+
+
+def test_trailers_are_no_headers(notebook, port):
+    client = RawClient(port, notebook.new_key())
+    headers = [("transfer-encoding", "chunked"), ("content-type", "application/json")]
+    for trailer in (b"x-api-key: another", b"content-type: text/plain", b"expect: 100-continue"):
+        body = b'f\r\n{"text":"kept"}\r\n0\r\n' + trailer + b"\r\n\r\n"
+        client.send(client.head("POST", "/api/v1/notes", headers, with_key=True) + body)
+        assert client.read().status == 201
+    stranger = RawClient(port)
+    with_key = f"0\r\nx-api-key: {client.api_key}\r\n\r\n".encode()
+    stranger.send(stranger.head("POST", "/api/v1/notes", headers, with_key=False) + with_key)
+    assert stranger.read().status == 401
+    client.close()
+    stranger.close()

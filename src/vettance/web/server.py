@@ -39,6 +39,9 @@ READ_BYTES_MIN: Final = 16 * 1024
 _UNSENT_BYTES_MAX: Final = READ_BYTES_MIN
 _NOTSENT_LOWAT: Final = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
+_BESIDE: Final = (
+    f"What stands beside a body (chunk extensions, trailers) is longer than {HEAD_BYTES_MAX:,} bytes."
+)
 _BOUND: Final = f"request line and headers must not be longer than {HEAD_BYTES_MAX:,} bytes together."
 _NOTHING: Final = object()
 _URLS_MAX: Final = 256  # Most requests go to a few URLs; those with ids in them push each other out.
@@ -86,7 +89,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to watch a new connection."""
         super().connection_made(transport)
-        self._head_bytes = 0
+        self._head_bytes = self._beside_bytes = 0
         self._begun = b""
         self._strange: StrangeMethod | None = None
         self._method: bytes | None = None
@@ -110,7 +113,12 @@ class EdgeProtocol(HttpToolsProtocol):
             self._tell(len(self.connections))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Note a header; asked to confirm before the body comes, do so."""
+        """Note a header; asked to confirm before the body comes, do so.
+
+        Trailers, which come behind a body, say nothing here and are not kept (RFC 9110, section 6.5.1).
+        """
+        if self.cycle is not None and self.cycle.scope is self.scope:
+            return
         name = name.lower()
         # RFC 9110, section 5.5: blanks around a value are no part of it. The parser takes leading ones off.
         value = value.rstrip(b" \t")
@@ -171,6 +179,8 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._fault is not None or self.transport.is_closing():
             return
         before: Any = self.cycle
+        is_in_body = before is not None and before.more_body and not before.response_complete
+        body_bytes = len(before.body) if is_in_body else 0
         is_strange = False
         is_between = self.scope is None or (before is not None and before.scope is self.scope)
         try:
@@ -194,6 +204,10 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._strange is None and (
             self.scope is None or (cycle is not None and cycle.scope is self.scope)
         ):
+            is_beside = is_in_body and cycle is before and cycle.more_body and len(cycle.body) == body_bytes
+            self._beside_bytes = self._beside_bytes + len(data) if is_beside else 0
+            if self._beside_bytes > HEAD_BYTES_MAX and self._fault is None:
+                self._refuse_in_turn(HeadTooLarge(_BESIDE))
             self._head_bytes, self._begun = 0, b""
             return
         self._begun = data if is_between and len(data) <= METHOD_BYTES_MAX else b""
