@@ -119,6 +119,17 @@ def test_one_press_decides_one_review(page: Any, service: Service, desk: Caller)
     assert page.locator("button[data-key=u]").count() == 0
 
 
+def test_a_part_that_gets_no_answer_says_so_until_it_does(page: Any, service: Service) -> None:
+    page.clock.install()
+    page.goto(f"{service.base_url}/console/")
+    page.context.set_offline(True)
+    page.clock.run_for(11_000)
+    page.wait_for_selector("text=The service does not answer")
+    page.context.set_offline(False)
+    page.clock.run_for(11_000)
+    page.wait_for_selector("text=The service does not answer", state="detached")
+
+
 def test_a_device_is_blocked_from_a_decision(page: Any, service: Service, desk: Caller) -> None:
     decision = held(desk, 300, device={"fingerprint": "fp-browser"}, customer={"externalId": "c-browser"})
     page.goto(f"{service.base_url}/console/decisions/{decision}")
@@ -309,6 +320,17 @@ def test_a_session_is_read_on_a_telephone(page: Any, service: Service, desk: Cal
     assert len(heights) >= 5
     assert min(heights) >= 11
     assert page.evaluate("document.documentElement.scrollWidth") <= 380
+
+
+@pytest.mark.parametrize("path", ["", "reports"])
+def test_the_words_of_charts_are_read_on_a_telephone(page: Any, service: Service, path: str) -> None:
+    page.set_viewport_size({"width": 380, "height": 900})
+    page.goto(f"{service.base_url}/console/{path}")
+    heights = page.eval_on_selector_all(
+        ".chart span, svg.picture text", "all => all.map((one) => one.getBoundingClientRect().height)"
+    )
+    assert len(heights) >= 9
+    assert min(heights) >= 11
 
 
 def test_pages_are_light(page: Any, service: Service) -> None:

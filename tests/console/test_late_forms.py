@@ -10,7 +10,7 @@ import pytest
 from tests.console.visitor import PASSWORD, PageAnswer, Visitor, make_user, visitor_of
 from tests.live import Caller, Service
 from tests.reviews.conftest import held, holding_tenant
-from vettance.console.late_forms import SECRET_FIELDS
+from vettance.console.refused_forms import SECRET_FIELDS
 
 NOTE = "He called <twice>, and knew the card."
 

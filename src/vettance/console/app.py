@@ -11,7 +11,7 @@ from vettance.console import guard
 from vettance.console.assets import assets_by_url
 from vettance.console.error_pages import error_view, forbidden_view
 from vettance.console.inner_api import asker
-from vettance.console.late_forms import SECRET_FIELDS, ask_to_sign_in, shown_kept, without_kept
+from vettance.console.late_forms import ask_to_sign_in, page_of, shown_kept, without_kept
 from vettance.console.layout import page_values
 from vettance.console.masking import Sight, is_masked_for
 from vettance.console.page import (
@@ -31,11 +31,12 @@ from vettance.console.page import (
 )
 from vettance.console.page_table import PageTable
 from vettance.console.parts import ConsoleParts
-from vettance.console.refused_forms import KEPT_FIELD, PAGE_FIELD
+from vettance.console.refused_forms import KEPT_FIELD, PAGE_FIELD, SECRET_FIELDS
 from vettance.console.rendering import render, zipped
 from vettance.console.reveal_page import revealed_until
 from vettance.console.shown_again import ShownAgain, places, refilled, shown_again
 from vettance.console.shown_values import ValueFormatter, locale_of
+from vettance.console.unsent_forms import unsent_form
 from vettance.db.engine import StoreDown
 from vettance.errors import (
     InternalError,
@@ -143,7 +144,12 @@ class Console:
         raw_path: bytes = scope["raw_path"]
         if raw_path == _ROOT:
             return Redirect(HOME)
-        await self._recognize(visit)
+        try:
+            await self._recognize(visit)
+        except StoreDown:
+            if visit.method == "POST" and self._is_own(visit):
+                visit.form = _fields(await _read_form(receive, visit.headers))
+            raise
         found = self._pages.find(scope["method"], raw_path)
         page, visit.path = found if found is not None else (None, {})
         if page is None or page.roles != ANYBODY:
@@ -170,7 +176,7 @@ class Console:
 
     async def _ask_to_sign_in(self, receive: Receive, visit: Visit, page: ConsolePage | None) -> Redirect:
         """Lead to the sign-in page; a form that a page of ours sent is kept where it can be."""
-        is_own = guard.is_own_origin(visit.headers, is_https=visit.is_https, proxies=self._parts.proxies)
+        is_own = self._is_own(visit)
 
         async def read_form() -> FormFields:
             return _fields(await _read_form(receive, visit.headers))
@@ -248,7 +254,7 @@ class Console:
 
         Returns whether it is one of an earlier session: nothing is done, but it can be shown again.
         """
-        if not guard.is_own_origin(visit.headers, is_https=visit.is_https, proxies=self._parts.proxies):
+        if not self._is_own(visit):
             raise ForeignForm
         visit.form = _fields(await _read_form(receive, visit.headers))
         if visit.signed_in is None or page.begins_session:
@@ -261,6 +267,10 @@ class Console:
             await self._place(visit, visit.form.get("tenant"))
         return is_earlier
 
+    def _is_own(self, visit: Visit) -> bool:
+        """Tell whether a page of ours sent a form."""
+        return guard.is_own_origin(visit.headers, is_https=visit.is_https, proxies=self._parts.proxies)
+
     def _refuse(self, visit: Visit, error: Exception) -> View:
         """Turn any exception into the page that tells of it."""
         if isinstance(error, StoreDown):
@@ -268,7 +278,7 @@ class Console:
         elif not isinstance(error, Refusal):
             self._log_error(visit.request_id, error)
             error = InternalError(visit.request_id)
-        return error_view(error, self._page_of(visit))
+        return error_view(error, self._page_of(visit), unsent_form(visit, error.status, page_of(visit)))
 
     def _page_of(self, visit: Visit) -> str:
         """Return the page that a form was on, as far as the visitor may read it; nothing otherwise."""

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from vettance.console.page import View
+from vettance.console.unsent_forms import UnsentForm
 from vettance.console.words import Words
 from vettance.errors import Conflict, Refusal
 from vettance.people.role import Role
@@ -75,8 +76,8 @@ def status_of(refusal: Refusal) -> int:
     return _words_of(refusal).status
 
 
-def error_view(refusal: Refusal, page: str = "") -> View:
-    """Return the page of a refusal; it leads back to the `page` whose form was refused.
+def error_view(refusal: Refusal, page: str = "", unsent: UnsentForm | None = None) -> View:
+    """Return the page of a refusal; it leads back to the `page` of the form, or has the `unsent` form.
 
     A 404 does not: it is the same for what is not there and for what is somebody else's.
     """
@@ -94,7 +95,8 @@ def error_view(refusal: Refusal, page: str = "") -> View:
             "advice": said.advice,
             "request_id": request_id,
             "heading": said.heading,
-            "back": page if said.status != 404 else "",
+            "back": page if said.status != 404 and unsent is None else "",
+            "unsent": unsent,
         },
         title=said.heading,
         status=said.status,
@@ -113,6 +115,7 @@ def forbidden_view(roles: frozenset[Role]) -> View:
             "advice": _ADVICE[403],
             "request_id": None,
             "back": "",
+            "unsent": None,
             "heading": _TITLES[403],
         },
         title=_TITLES[403],

@@ -13,6 +13,7 @@ from vettance.console.page_table import PageTable
 from vettance.console.refused_forms import (
     KEPT_FIELD,
     PAGE_FIELD,
+    SECRET_FIELDS,
     SaidFaults,
     SentForm,
     filled_again,
@@ -24,8 +25,6 @@ from vettance.console.words import Words
 from vettance.errors import Refusal
 from vettance.people.session import csrf_token
 
-#: Fields that are kept nowhere: passwords and codes.
-SECRET_FIELDS: Final = frozenset({"old", "new", "again", "password", "code"})
 #: Fields that nobody typed, and that the page has anew.
 _OWN_FIELDS: Final = frozenset({"csrf", "tenant", PAGE_FIELD, KEPT_FIELD})
 _NOT_DONE: Final = Words("This was not done.")
@@ -76,7 +75,7 @@ async def ask_to_sign_in(visit: Visit, read_form: Callable[[], Awaitable[FormFie
         return Redirect(url_of(SIGN_IN, next=target, notice="form-kept"), cookies)
     if visit.is_partial:
         raise SessionEnded
-    return Redirect(url_of(SIGN_IN, next=_page_of(visit), notice="form-not-done"), cookies)
+    return Redirect(url_of(SIGN_IN, next=page_of(visit), notice="form-not-done"), cookies)
 
 
 async def shown_kept(visit: Visit, view: View, kept_id: str, pages: PageTable) -> ShownAgain:
@@ -117,13 +116,13 @@ def _asked_for(visit: Visit) -> str:
 def _kept_form(visit: Visit, tenant: str) -> KeptForm | None:
     """Return what is kept of a form; None where nothing was typed."""
     pairs = [one for one in visit.form.pairs if one[0] not in SECRET_FIELDS | _OWN_FIELDS]
-    page = _page_of(visit)
+    page = page_of(visit)
     if not pairs or page == HOME:
         return None
     return KeptForm(visit.form.get("tenant") or tenant, page, urlsplit(visit.url).path, pairs)
 
 
-def _page_of(visit: Visit) -> str:
+def page_of(visit: Visit) -> str:
     """Return the page that a form was on, as far as it is known; home otherwise."""
     found = (one for one in places(visit) if visit.roles_at(urlsplit(one).path) is not None)
     return next(found, HOME)

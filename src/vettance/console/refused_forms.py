@@ -19,10 +19,12 @@ _TAGS: Final = re.compile(
 _MEMBERS: Final = re.compile(r"([\w-]+)(?:=\"([^\"]*)\")?", re.ASCII)
 #: The field of a form that was kept past the end of its session: which one, until it is sent.
 KEPT_FIELD: Final = "kept"
+#: Fields that are kept nowhere: passwords and codes.
+SECRET_FIELDS: Final = frozenset({"old", "new", "again", "password", "code"})
 #: Fields that say what a form was filled in upon: they show who was faster.
-_BASES: Final = frozenset({"updatedAt", "seen", "base"})
+BASES: Final = frozenset({"updatedAt", "seen", "base"})
 #: Fields that say nothing of which form was sent: they differ from one look at a page to the next.
-_CHANGING: Final = frozenset({"csrf", "tenant", PAGE_FIELD, KEPT_FIELD, *_BASES})
+_CHANGING: Final = frozenset({"csrf", "tenant", PAGE_FIELD, KEPT_FIELD, *BASES})
 #: Kinds of inputs that nobody types into, or whose text must not come back.
 _NOT_TYPED: Final = frozenset({"hidden", "password", "submit", "file"})
 _BOXES: Final = frozenset({"checkbox", "radio"})
@@ -141,7 +143,7 @@ def filled_again(page: str, sent: SentForm, said: SaidFaults, *, same_base: bool
         first.members["autofocus"] = None
     for one in form.around:
         one.members.setdefault("open", None)
-    bases = [one for one in form.fields if same_base and one.field in _BASES and one.field in typed]
+    bases = [one for one in form.fields if same_base and one.field in BASES and one.field in typed]
     for one in bases:
         one.members["value"] = escape(typed[one.field][0])
     written = {one.start: one for tag in (*fields, *form.around, *bases) for one in (tag, *tag.inner)}

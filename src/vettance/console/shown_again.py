@@ -17,8 +17,8 @@ from vettance.console.reveal_page import revealed_until
 from vettance.console.words import Words
 from vettance.errors import MethodNotAllowed, Refusal
 
-#: Statuses of refusals that are about what somebody sent.
-_ABOUT_FORM: Final = frozenset({400, 403, 409, 422})
+#: Statuses of refusals after which nothing is done, and the page can still be shown.
+_ABOUT_FORM: Final = frozenset({400, 403, 409, 422, 429, 502})
 _NOT_DONE: Final = Words("This was not done.")
 _NOT_SHOWN: Final = Words("This cannot be shown as asked.")
 #: How many parts of an address are left off in search of the page that a form was on.

@@ -127,6 +127,16 @@
     address.searchParams.delete("count");
     history.replaceState(null, "", address);
   }
+  // A part that cannot ask for itself any more says so, until it can.
+  const say = (name) => {
+    const place = $("#stale");
+    if (!place || place.dataset.said === name) return;
+    place.dataset.said = name;
+    place.replaceChildren(...(name ? [$(`#stale-${name}`).content.cloneNode(true)] : []));
+  };
+  for (const failed of ["htmx:sendError", "htmx:timeout", "htmx:responseError"])
+    document.addEventListener(failed, ({ detail: { xhr } }) => say(xhr.status === 401 ? "ended" : "away"));
+  document.addEventListener("htmx:beforeSwap", () => say(""));
   // What is swapped in keeps the focus where it was.
   let kept = "";
   document.addEventListener("htmx:beforeSwap", () => { kept = document.activeElement ? document.activeElement.id : ""; });
