@@ -6,13 +6,11 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 _WIDTH: Final = 520
-_HEIGHT: Final = 132
-_LEFT: Final = 4
-_TOP: Final = 16
-_BOTTOM: Final = 20
+_HEIGHT: Final = 96
+#: Room above the highest value and below the lowest, for the width of the line.
+_EDGE: Final = 2
 _SPARK: Final = (80, 20)
-_CURVE: Final = (520, 240)
-_CURVE_X: Final = 8
+_CURVE: Final = (520, 200)
 
 
 class ChartPoint(NamedTuple):
@@ -37,34 +35,11 @@ def time_series(
     """Return a line over time with the span before as a pale line; `most` labels the highest value."""
     values = [point.value for point in points]
     top = max([*values, *before], default=0)
-    inner_width, inner_height = _WIDTH - 2 * _LEFT, _HEIGHT - _TOP - _BOTTOM
-    now = _path(values, top, inner_width, inner_height, _LEFT, _TOP)
-    then = _path(before, top, inner_width, inner_height, _LEFT, _TOP)
-    base = _HEIGHT - _BOTTOM
+    now, then = (_path(one, top, _WIDTH, _HEIGHT - 2 * _EDGE, 0, _EDGE) for one in (values, before))
     line = f"now stroke-{colour}" if colour else "now"
     first, last = (points[0].label, points[-1].label) if points else ("", "")
-    return Markup(
-        '<svg class="picture" viewBox="0 0 {w} {h}" role="img" aria-label="{text}">'
-        '<line class="axis" x1="{x}" x2="{r}" y1="{base}" y2="{base}"/>'
-        '<path class="before" d="{then}"/><path class="{line}" d="{now}"/>'
-        '<text x="{x}" y="11">{most}</text>'
-        '<text x="{x}" y="{foot}">{first}</text>'
-        '<text x="{r}" y="{foot}" text-anchor="end">{last}</text></svg>'
-    ).format(
-        w=_WIDTH,
-        h=_HEIGHT,
-        text=text,
-        x=_LEFT,
-        r=_WIDTH - _LEFT,
-        base=base,
-        then=then,
-        line=line,
-        now=now,
-        most=most,
-        foot=_HEIGHT - 5,
-        first=first,
-        last=last,
-    )
+    drawn = Markup('<path class="before" d="{}"/><path class="{}" d="{}"/>').format(then, line, now)
+    return _chart((_WIDTH, _HEIGHT), drawn, text, (most, first, last))
 
 
 def share_bar(parts: Sequence[tuple[str, float]], text: str) -> Markup:
@@ -100,36 +75,31 @@ class Curve(NamedTuple):
 
 def curve_chart(curves: Sequence[Curve], text: str, axes: tuple[str, str]) -> Markup:
     """Return curves whose coordinates go from 0 to 1; `axes` names what goes right and what goes up."""
-    right, foot = _CURVE[0] - _LEFT, _CURVE[1] - 5
-    base = _CURVE[1] - _BOTTOM
-    width, height = right - _CURVE_X, base - _TOP
+    width, height = _CURVE[0], _CURVE[1] - 2 * _EDGE
     drawn = Markup()
     for curve in curves:
-        places = [
-            f"{_short(_CURVE_X + x * width)} {_short(_TOP + (1 - y) * height)}" for x, y in curve.points
-        ]
+        places = [f"{_short(x * width)} {_short(_EDGE + (1 - y) * height)}" for x, y in curve.points]
         if places:
             drawn += Markup('<path class="{}" d="M{}"/>').format(curve.style, "L".join(places))
     across, up = axes
+    return _chart(_CURVE, drawn, text, (f"{up}, 1 at the top", "0", f"{across} 1"))
+
+
+def _chart(size: tuple[int, int], drawn: Markup, text: str, labels: tuple[str, str, str]) -> Markup:
+    """Return a picture as wide as its place, with labels above, below at the left and at the right.
+
+    They are text of the page: in the picture they would be made smaller with it.
+    """
+    width, height = size
+    above, left, right = labels
     return Markup(
-        '<svg class="picture" viewBox="0 0 {w} {h}" role="img" aria-label="{text}">'
-        '<line class="axis" x1="{x}" x2="{r}" y1="{base}" y2="{base}"/>'
-        '<line class="axis" x1="{x}" x2="{x}" y1="{t}" y2="{base}"/>{drawn}'
-        '<text x="{x}" y="11">{up}, 1 at the top</text>'
-        '<text x="{x}" y="{foot}">0</text>'
-        '<text x="{r}" y="{foot}" text-anchor="end">{across} 1</text></svg>'
+        '<div class="chart" role="img" aria-label="{text}"><span>{above}</span>'
+        '<svg class="picture" viewBox="0 0 {w} {h}" height="{h}" preserveAspectRatio="none" '
+        'aria-hidden="true">'
+        '<line class="axis" x1="0" x2="{w}" y1="{base}" y2="{base}"/>{drawn}</svg>'
+        '<span class="ends"><span>{left}</span><span>{right}</span></span></div>'
     ).format(
-        w=_CURVE[0],
-        h=_CURVE[1],
-        text=text,
-        x=_CURVE_X,
-        r=right,
-        t=_TOP,
-        base=base,
-        drawn=drawn,
-        up=up,
-        across=across,
-        foot=foot,
+        text=text, above=above, w=width, h=height, base=height - _EDGE, drawn=drawn, left=left, right=right
     )
 
 
