@@ -307,6 +307,41 @@ def test_lists_and_links_are_true_to_what_an_erasure_leaves(
     archive.runner.run(scene())
 
 
+def test_an_erasure_reaches_however_many_chunks_there_are(archive: Archive) -> None:
+    tenant, count = archive.tenant(), 40 * SEALED
+    shared = Made(customer_id="another", email="family@example.com", waited_ms=1000)
+    anna = Made(customer_id="anna", email="family@example.com", waited_ms=1000)
+
+    async def scene() -> None:
+        made = {0: anna, count - 1: anna, count // 2: shared}
+        lived = [(0, made.get(number, Made(customer_id="b", waited_ms=1000))) for number in range(count)]
+        (past,) = await archive.live([tenant], lived, [count - 1])
+        await Eraser(archive.store, b"s" * 32, START_MS).erase(tenant, "anna")
+        archive.finder.forget(tenant)
+        for name, places in {"anna": [], "family@example.com": [count // 2]}.items():
+            ids, _ = await listed(archive, tenant, {"search": name}, Order.EVALUATED, 9, descending=True)
+            assert ids == [past[place].id for place in places], name
+        assert (await archive.counter.both(tenant, None, None))[1] == (3, 0)
+
+    archive.runner.run(scene())
+
+
+def test_an_erasure_is_done_though_retention_removes_chunks_meanwhile(archive: Archive) -> None:
+    async def scene() -> None:
+        moment, was_retained = 0, True
+        while was_retained:
+            moment += 1
+            tenant, _, _, store = await retained(archive, moment)
+            await Eraser(store, b"s" * 32, START_MS).erase(tenant, "b")
+            for statement in ("SELECT customer_id FROM decision", "SELECT value FROM term"):
+                rows = await archive.store.read(Statement(f"{statement} WHERE tenant = ?", (tenant,)))
+                assert "b" not in {row[0] for row in rows}, f"retained after read {moment}"
+            was_retained = store.reads_before <= 0
+        assert moment > 30
+
+    archive.runner.run(scene())
+
+
 def uniques_of(past: list[Past]) -> tuple[int, int]:
     customers = {one.made.customer_id or one.made.email for one in past} - {None}
     devices = {one.made.fingerprint or one.made.device_id for one in past} - {None}

@@ -67,6 +67,14 @@ class SegmentOffsets:
         """Return the index of the first chunk that ends at or after `seq`; their number when none does."""
         return bisect_left(self.ids, seq)
 
+    def chunks_between(self, from_ms: int, to_ms: int) -> list[int]:
+        """Return the indexes of the chunks with decisions on events of [from, to)."""
+        return [
+            index
+            for index, chunk in enumerate(self.chunks)
+            if chunk.occurred_min_ms < to_ms and chunk.occurred_max_ms >= from_ms
+        ]
+
     def chunks_of_places(self, places: Array) -> Array:
         """Return the index of the chunk that each place is in."""
         return np.searchsorted(self.starts, places, side="right") - 1

@@ -3,14 +3,14 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from vettance.db.engine import Store
 from vettance.decisions.decision import Outcome
-from vettance.decisions.searchable_fields import REASONS
+from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS
 from vettance.errors import Unavailable
 from vettance.fairness.tenant_cache import Usage
 from vettance.history import sql
@@ -35,6 +35,7 @@ from vettance.history.segment import (
     OUTCOMES,
     PACKED,
     SEARCHED,
+    TERM,
     TYPES,
     Array,
     Chunk,
@@ -45,7 +46,7 @@ from vettance.history.segment import (
 from vettance.terms import sql as terms_sql
 from vettance.terms.find_terms import find_terms
 
-_READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
+_READ_CHUNKS: Final = 128  # So many columns of chunks are read in one query: some milliseconds of a reader.
 _INLINE: Final = 50_000  # Below so many decisions, computing takes less than handing it to a thread.
 #: Fewer digits are in too many ids, and so are those that begin all ids of a time: scanning the columns is
 #: faster then than reading what the index finds.
@@ -255,16 +256,34 @@ class DecisionFinder:
         self, tenant: str, name: str, layout: SegmentOffsets, indexes: Sequence[int]
     ) -> dict[int, Array]:
         """Return one column of some chunks, by their indexes. Raises `ChunksChanged`."""
-        found: dict[int, Array] = {}
-        places = {layout.ids[index]: index for index in indexes}
-        ids = list(places)
-        for start in range(0, len(ids), _READ_CHUNKS):
-            statement = sql.select_parts(tenant, [name], ids[start : start + _READ_CHUNKS])
-            for chunk_id, _, data in await self._store.read(statement):
-                found[places[chunk_id]] = np.frombuffer(data, TYPES[name])
-        if any(index not in found or len(found[index]) != layout.chunks[index].size for index in indexes):
-            raise ChunksChanged
-        return found
+        chunks = self.each_chunk(tenant, [name], layout, indexes)
+        return {index: columns[name] async for index, columns in chunks}
+
+    async def each_chunk(
+        self, tenant: str, names: Sequence[str], layout: SegmentOffsets, indexes: Sequence[int]
+    ) -> AsyncIterator[tuple[int, dict[str, Array]]]:
+        """Yield some columns of one chunk after the other, with its index, so that few are in memory.
+
+        A chunk from before there was a column of a field has 0, no term, in it. Raises `ChunksChanged`.
+        """
+        at_once = max(1, _READ_CHUNKS // len(names))
+        for start in range(0, len(indexes), at_once):
+            asked = {layout.ids[index]: index for index in indexes[start : start + at_once]}
+            found: dict[int, dict[str, Array]] = {}
+            for chunk_id, size, name, data in await self._store.read(
+                sql.select_parts(tenant, names, list(asked))
+            ):
+                columns = found.setdefault(asked[chunk_id], {})
+                if size != layout.chunks[asked[chunk_id]].size:
+                    raise ChunksChanged
+                if name is not None:
+                    columns[name] = np.frombuffer(data, TYPES[name])
+            lacking = {name for columns in found.values() for name in names if name not in columns}
+            if len(found) < len(asked) or not lacking <= FIELD_OF_COLUMN.keys():
+                raise ChunksChanged
+            for index, columns in sorted(found.items()):
+                nothing = np.zeros(layout.chunks[index].size, TERM)
+                yield index, {name: columns.get(name, nothing) for name in names}
 
     async def _search(self, tenant: str, search: str, layout: SegmentOffsets) -> TermMatches:
         part = id_part(search)

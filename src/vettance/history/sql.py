@@ -288,15 +288,15 @@ def select_column(tenant: str, name: str, after: int, through: int, limit: int) 
 
 
 def select_parts(tenant: str, names: Sequence[str], chunks: Sequence[int]) -> Statement:
-    """(chunk, name, data) of some columns of some chunks."""
+    """(chunk, size, name, data) of some columns of some chunks; one row of NULLs for one that has none."""
     (numbers, chunk_args), (texts, name_args) = in_list(chunks), in_list(names)
-    return scoped(
-        CHUNK.reading(CHUNK_COLUMN),
-        tenant,
-        "SELECT chunk.id, chunk_column.name, chunk_column.data FROM chunk "
-        "JOIN chunk_column ON chunk_column.chunk = chunk.id WHERE chunk.tenant = ? "
-        f"AND chunk.id IN ({numbers}) AND chunk_column.name IN ({texts})",
-        (*chunk_args, *name_args),
+    return Statement(
+        "SELECT chunk.id, chunk.size, chunk_column.name, chunk_column.data FROM chunk "
+        f"LEFT JOIN chunk_column ON chunk_column.chunk = chunk.id AND chunk_column.name IN ({texts}) "
+        f"WHERE chunk.tenant = ? AND chunk.id IN ({numbers})",
+        (*name_args, tenant, *chunk_args),
+        tenant=tenant,
+        tables=CHUNK.reading(CHUNK_COLUMN),
     )
 
 

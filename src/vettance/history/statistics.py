@@ -14,7 +14,7 @@ from vettance.decisions.decision import Outcome
 from vettance.decisions.sql import DAY_S, LABELLED, select_newest_sent
 from vettance.history import sql
 from vettance.history.column_cache import SegmentOffsets
-from vettance.history.decision_search import ChunksChanged, DecisionFinder, retry_on_change
+from vettance.history.decision_search import DecisionFinder, retry_on_change
 from vettance.history.rollup import (
     END_MS,
     Edge,
@@ -24,13 +24,12 @@ from vettance.history.rollup import (
     split_days,
     split_minutes,
 )
-from vettance.history.segment import COUNTED_COLUMNS, COUNTED_ENTITIES, TERM, TYPES, Array, keys_of
+from vettance.history.segment import COUNTED_COLUMNS, COUNTED_ENTITIES, TERM, Array, keys_of
 from vettance.terms import sql as terms_sql
 from vettance.terms.find_terms import find_terms
 
 _COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
 _KEYED: Final = ("occurred_at_ms", *COUNTED_COLUMNS)
-_READ_CHUNKS: Final = 64
 #: Spans of whole days whose customers and devices are kept in memory, an eighth of a byte for each term.
 _SPANS_KEPT: Final = 16
 #: What a sender leaves out changes slowly, and reading the newest events takes as long as counting all.
@@ -137,7 +136,8 @@ class DecisionCounter:
         self, tenant: str, layout: SegmentOffsets, edge: Edge, span: SpanCounts, *, with_codes: bool
     ) -> None:
         terms: Counter[int] = Counter()
-        for columns in await self._chunks(tenant, layout, edge, _COUNTED):
+        touched = layout.chunks_between(*edge)
+        async for _, columns in self._finder.each_chunk(tenant, _COUNTED, layout, touched):
             terms.update(span.add_columns(columns, edge))
         if terms and with_codes:
             for term, value in await self._store.read(terms_sql.select_term_values(tenant, list(terms))):
@@ -145,24 +145,6 @@ class DecisionCounter:
         newer = sql.count_newer(tenant, layout.through, *edge, span.bucket_s)
         for bucket_s, codes, *counts in await self._store.read(newer):
             span.add_like(bucket_s, codes.split(), counts)
-
-    async def _chunks(
-        self, tenant: str, layout: SegmentOffsets, edge: Edge, names: Sequence[str]
-    ) -> list[dict[str, Array]]:
-        """Return some columns of the chunks that an edge touches. Raises `ChunksChanged`."""
-        touched = [
-            chunk.id
-            for chunk in layout.chunks
-            if chunk.occurred_min_ms < edge[1] and chunk.occurred_max_ms >= edge[0]
-        ]
-        found: dict[int, dict[str, Array]] = {chunk_id: {} for chunk_id in touched}
-        for start in range(0, len(touched), _READ_CHUNKS):
-            statement = sql.select_parts(tenant, names, touched[start : start + _READ_CHUNKS])
-            for chunk_id, name, data in await self._store.read(statement):
-                found[chunk_id][name] = np.frombuffer(data, TYPES[name])
-        if any(len(columns) < len(names) for columns in found.values()):
-            raise ChunksChanged
-        return list(found.values())
 
     async def labels(self, tenant: str, from_ms: int, to_ms: int) -> list[LabelCount]:
         """Count the feedback on events of the whole minutes that [from, to) touches."""
@@ -207,7 +189,8 @@ class DecisionCounter:
             whole = await self._on_days(tenant, first_day, end_day, epoch)
         seen: dict[str, list[Array]] = {kind: [] for kind in COUNTED_ENTITIES}
         for edge in edges if layout.size else ():
-            for columns in await self._chunks(tenant, layout, edge, _KEYED):
+            touched = layout.chunks_between(*edge)
+            async for _, columns in self._finder.each_chunk(tenant, _KEYED, layout, touched):
                 inside = (columns["occurred_at_ms"] >= edge[0]) & (columns["occurred_at_ms"] < edge[1])
                 for kind, terms in keys_of(columns).items():
                     seen[kind].append(terms[inside])

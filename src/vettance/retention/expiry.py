@@ -8,17 +8,17 @@ from vettance.db.engine import Lost, Store
 from vettance.decisions.searchable_fields import COLUMNS, REASONS
 from vettance.decisions.sql import DAY_S, MINUTE_S
 from vettance.fairness.isolation import Isolation, WorkFailure
+from vettance.history.column_cache import SegmentOffsets
 from vettance.history.compaction import Compactor
-from vettance.history.decision_search import DecisionFinder
-from vettance.history.segment import SEARCHED_BITS, TYPES, Array
-from vettance.history.sql import select_column, select_last_compacted
+from vettance.history.decision_search import ChunksChanged, DecisionFinder
+from vettance.history.segment import SEARCHED_BITS, Array
+from vettance.history.sql import select_last_compacted
 from vettance.retention import sql
 from vettance.settings.retention_policy import Policy
 from vettance.tenants.sql import select_tenants
 from vettance.terms import sql as terms_sql
 
 _TERMS = 2_000
-_CHUNKS = 32  # Of one column in one read: half a megabyte.
 _TRIES = 20
 
 
@@ -139,25 +139,22 @@ class Retainer:
             epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
             highest = (await self._store.read(terms_sql.select_last_term()))[0][0]
             layout = await self._finder.layout(tenant)
-            used = await self._used_terms(tenant, highest, layout.through)
-            # The highest number stays, so that it is never given to another text.
-            used[highest] = True
             try:
+                used = await self._used_terms(tenant, highest, layout)
+                # The highest number stays, so that it is never given to another text.
+                used[highest] = True
                 await self._remove_terms(tenant, used, epoch, layout.through)
-            except Lost:
+            except (ChunksChanged, Lost):
                 continue
             return
 
-    async def _used_terms(self, tenant: str, highest: int, newest: int) -> Array:
-        """Mark the terms, by number, that a tenant's chunks refer to, reading a few chunks at a time."""
+    async def _used_terms(self, tenant: str, highest: int, layout: SegmentOffsets) -> Array:
+        """Mark the terms, by number, that a tenant's chunks refer to."""
         used = np.zeros(highest + 1, bool)
         for name in (*COLUMNS, REASONS):
-            after = 0
-            while rows := await self._store.read(select_column(tenant, name, after, newest, _CHUNKS)):
-                after = rows[-1][0]
-                for _, _, data in rows:
-                    terms = np.frombuffer(data or b"", TYPES[name])
-                    used[terms["term"] if name == REASONS else terms] = True
+            async for _, columns in self._finder.each_chunk(tenant, [name], layout, range(len(layout.ids))):
+                terms = columns[name]
+                used[terms["term"] if name == REASONS else terms] = True
         return used
 
     async def _remove_terms(self, tenant: str, used: Array, epoch: int, newest: int) -> None:
