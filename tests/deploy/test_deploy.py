@@ -1,6 +1,7 @@
 """What is shipped for running the service is well formed, and names nothing that does not exist."""
 
 import json
+import platform
 import re
 import shutil
 import subprocess
@@ -195,6 +196,44 @@ def test_the_unit_hardens_what_the_service_does_not_need() -> None:
         *("StateDirectoryMode=0700", "KillMode=mixed"),
     }
     assert wanted <= set(unit)
+
+
+def calls_of(name: str) -> set[str]:
+    """The system calls of a set (`@name`), those of the sets in it included, or a call itself."""
+    if not name.startswith("@"):
+        return {name}
+    told = subprocess.run(
+        ["systemd-analyze", "syscall-filter", name], capture_output=True, text=True, timeout=60, check=True
+    )
+    words = [line.strip() for line in told.stdout.splitlines()[1:] if not line.strip().startswith("#")]
+    return {call for word in words if word for call in calls_of(word)}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+def test_the_unit_lets_what_works_behind_decisions_give_way() -> None:
+    allowed: set[str] = set()
+    for line in (DEPLOY / "systemd" / "vettance.service").read_text("utf-8").splitlines():
+        name, _, value = line.partition("=")
+        if name == "SystemCallFilter":
+            named = {call for word in value.removeprefix("~").split() for call in calls_of(word)}
+            allowed = allowed - named if value.startswith("~") else allowed | named
+    assert {"setpriority", "sched_setscheduler"} <= allowed
+    assert {"read", "execve"} <= allowed
+    assert not {"setrlimit", "chroot", "setuid"} & allowed
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of calls are those of x86-64")
+def test_what_searches_lists_does_so_where_it_may_not_give_way() -> None:
+    refusing = [sys.executable, str(Path(__file__).parent / "refusing_calls.py"), "141,144"]
+    done = subprocess.run(
+        [*refusing, sys.executable, "-P", "-m", "vettance.watchlists.worker", "5", "50", "-", "search"],
+        input=b"",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b"\0\0\0\1\0"  # Of no list, nobody can be searched.
 
 
 def test_the_chart_asks_for_values_that_exist() -> None:

@@ -7,8 +7,6 @@ A message is its length in four bytes, big end first, and that many bytes of Mes
 standard input.
 """
 
-import contextlib
-import os
 import sys
 from typing import BinaryIO, Final
 
@@ -20,6 +18,7 @@ from vettance.decisions.rule_context import fraud_context
 from vettance.deployment.connect import connect_velocity
 from vettance.governance.checked_document import CheckedDocument, check_document
 from vettance.governance.checked_features import CheckedFeatures, FeatureCall, check_feature_document
+from vettance.processes.background import be_nicer
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.gate import Context
 from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
@@ -38,8 +37,7 @@ class DocumentCall(msgspec.Struct, frozen=True, tag="rules"):
 
 def main() -> None:
     """Check documents until nobody asks any more."""
-    with contextlib.suppress(OSError):
-        os.nice(_NICENESS)
+    be_nicer(_NICENESS)
     take, give = sys.stdin.buffer, sys.stdout.buffer
     while (body := _message(take)) is not None:
         call = msgspec.msgpack.decode(body, type=DocumentCall | FeatureCall)

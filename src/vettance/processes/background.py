@@ -25,6 +25,13 @@ def in_background(module: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", __name__, module, *arguments)
 
 
+def be_nicer(by: int) -> None:
+    """Have this process let others go first, where the system lets it: a unit that filters system calls may
+    refuse even that, which is no reason to end."""
+    with contextlib.suppress(OSError):
+        os.nice(by)
+
+
 def give_way() -> None:
     """Have all threads of this process let a server on the same machine go first."""
     for thread in _threads():

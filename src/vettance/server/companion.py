@@ -1,8 +1,6 @@
 """The companion's side: what every child of a server does that works on its store."""
 
 import asyncio
-import contextlib
-import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
@@ -13,6 +11,7 @@ import uvloop
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions.network import FileUnreadable
 from vettance.deployment.protocols import Stores
+from vettance.processes.background import be_nicer
 from vettance.processes.malloc import give_back_early
 from vettance.settings.settings import Settings, SettingsError, read_settings
 from vettance.telemetry.logs import configure_logs, logger
@@ -77,8 +76,7 @@ def run_companion(
         settings = read_settings(data=folder)
         configure_logs(settings.log_level)
         give_back_early()
-        with contextlib.suppress(OSError):
-            os.nice(niceness)
+        be_nicer(niceness)
         uvloop.run(_main(main, settings, int(descriptor)))
     except _REFUSALS as error:
         _log.error(f"{name}_failed", reason=str(error) or type(error).__name__)

@@ -17,7 +17,6 @@ or in a word why there are none. An empty message says that it is ready.
 """
 
 import gc
-import os
 import signal
 import socket
 import sys
@@ -30,6 +29,7 @@ from typing import Any
 
 import msgspec
 
+from vettance.processes.background import be_nicer
 from vettance.watchlists.index import Index, IndexFault
 from vettance.watchlists.match import EntityMatch, Subject
 from vettance.watchlists.search_protocol import FAILED, INDEX_GONE, LATE, LENGTH_BYTES, SearchCall, framed
@@ -42,7 +42,7 @@ _BASES_MAX, _OWN_MAX = 3, 64
 def main(arguments: list[str]) -> None:
     """Do what the arguments say."""
     niceness, least, base, task, *rest = arguments
-    os.nice(int(niceness))
+    be_nicer(int(niceness))
     # Ctrl-C goes to the whole group; who started this process decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     counted = Index(Path(base)) if base != "-" else None
