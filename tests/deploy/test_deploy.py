@@ -194,6 +194,7 @@ def test_the_unit_hardens_what_the_service_does_not_need() -> None:
         *("NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "ProtectHome=yes"),
         *("PrivateTmp=yes", "PrivateDevices=yes", "UMask=0077", "SystemCallFilter=@system-service"),
         *("StateDirectoryMode=0700", "KillMode=mixed"),
+        *("Restart=on-failure", "StartLimitIntervalSec=0", "OOMPolicy=continue"),
     }
     assert wanted <= set(unit)
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the policy SCHE
 _MODULE = """
 import os, sys, threading
 said = [os.sched_getscheduler(0) == os.SCHED_IDLE, os.getpriority(os.PRIO_PROCESS, 0)]
+said.append(open('/proc/self/oom_score_adj').read().strip())
 thread = threading.Thread(target=lambda: said.append(os.sched_getscheduler(0) == os.SCHED_IDLE))
 thread.start()
 thread.join()
@@ -29,7 +30,7 @@ def test_a_module_runs_in_the_background_as_it_would_by_itself(tmp_path: Path) -
         text=True,
         check=False,
     )
-    assert (run.stdout, run.returncode) == ("__main__ True 19 True one two\n", 0), run.stderr
+    assert (run.stdout, run.returncode) == ("__main__ True 19 1000 True one two\n", 0), run.stderr
 
 
 def test_how_a_module_ends_is_how_the_process_ends(tmp_path: Path) -> None:

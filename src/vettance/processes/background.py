@@ -18,6 +18,10 @@ from typing import Final
 NICENESS: Final = 10
 _NICENESS_MAX: Final = 19
 _THREADS: Final = Path("/proc/self/task")
+#: Linux adds it, in thousandths, to the share of memory by which it chooses what to end when none is left:
+#: what decides has the most of it, and is not to go for the sake of work behind it.
+_SCORE: Final = Path("/proc/self/oom_score_adj")
+_ENDED_FIRST: Final = "1000"
 
 
 def in_background(module: str, *arguments: str) -> tuple[str, ...]:
@@ -45,7 +49,10 @@ def go_to_background() -> None:
 
     A nice process may still finish its slice, some milliseconds, before one that wakes; one of Linux's policy
     `SCHED_IDLE` is stopped at once. Where the system has no such policy, it is as nice as can be.
+    Where memory runs out, it is ended before all others.
     """
+    with contextlib.suppress(OSError):
+        _SCORE.write_text(_ENDED_FIRST)
     for thread in _threads():
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, thread, _NICENESS_MAX)
