@@ -115,6 +115,14 @@ MEMBERS = (
     ("invoiceAmount", 8, "invoice_amount", 8),
     ("marketValue", "9", "market_value", 9),
     ("instrumentId", "k", "instrument", "k"),
+    ("senderId", "s", "counterparty_id", "s"),
+    ("senderName", "Ann", "counterparty_name", "Ann"),
+    ("senderCountry", "PRK", "counterparty_country", "KP"),
+    ("senderAccount", "b", "counterparty_account", "b"),
+    ("receiverId", "r", "counterparty_id", "r"),
+    ("receiverName", "Ann", "counterparty_name", "Ann"),
+    ("receiverCountry", "PRK", "counterparty_country", "KP"),
+    ("receiverAccount", "b", "counterparty_account", "b"),
 )
 
 

@@ -244,7 +244,13 @@ def _read(body: JSON, now_ms: int, faults: Faults) -> AmlEvent:
         received_at_ms=now_ms,
         occurred_at_ms=occurred_at_ms,
         transfer=read_transfer(
-            said.event_name or "", category, metadata, payload, customer.metadata or {}, occurred_at_ms
+            said.event_name or "",
+            category,
+            metadata,
+            payload,
+            customer.metadata or {},
+            customer.external_id or None,
+            occurred_at_ms,
         ),
     )
 

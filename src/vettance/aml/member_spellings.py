@@ -23,14 +23,34 @@ KNOWN_MEMBERS: Final = (
     ("balanceAfter", "The balance of the account afterwards."),
     ("declaredMonthlyIncome", "What the customer said to earn (a business: to turn over) in a month."),
     ("accountOpenedAt", "When the account was opened: ISO 8601 or Unix seconds."),
-    ("segment", "`person` or `business`."),
+    ("segment", "`person` or `business`, or a word of yours for one of them, as `student` or `charity`."),
     ("description", "The text on the statement."),
     ("invoiceAmount", "What the invoice of a trade says."),
     ("marketValue", "What the goods of a trade are worth."),
     ("instrumentId", "The card, wallet or mandate that was used or added."),
     ("status", "How it ended; what failed moves no money."),
     ("city", "Where it was done."),
+    ("senderId", "Who pays, where an event names both sides; the one that is not the customer counts."),
+    ("senderName", "Their name."),
+    ("senderCountry", "Their country."),
+    ("senderAccount", "Their account."),
+    ("receiverId", "Who is paid, likewise."),
+    ("receiverName", "Their name."),
+    ("receiverCountry", "Their country."),
+    ("receiverAccount", "Their account."),
 )
+#: What else who pays is called, and who is paid. A plain `from` may be a date, and a `source` a system.
+_PAYS: Final = ("sender", "payer", "originator", "debtor", "remitter")
+_IS_PAID: Final = ("receiver", "creditor")
+_FROM: Final = (*_PAYS, "from", "source")
+_TO: Final = (*_IS_PAID, "to", "destination")
+
+
+def _words(names: tuple[str, ...], *endings: str) -> str:
+    return " ".join(f"{name}{ending}" for name in names for ending in endings)
+
+
+_ACCOUNTS: Final = ("Account", "AccountId", "AccountNumber", "AccountIban", "Iban")
 
 #: Other words for each, in the order in which they count. Nothing here may mean another member elsewhere.
 _OTHER_WORDS: Final[dict[str, str]] = {
@@ -38,11 +58,13 @@ _OTHER_WORDS: Final[dict[str, str]] = {
     "currency": "currencyCode transactionCurrency amountCurrency ccy",
     "direction": "transactionDirection flow debitCredit creditDebit creditDebitIndicator drCr",
     "accountId": "customerAccount customerAccountId accountNumber account",
-    "counterpartyId": "counterparty otherPartyId beneficiaryId payeeId recipientId",
+    "counterpartyId": "counterparty otherParty otherPartyId beneficiary beneficiaryId payee payeeId"
+    " recipient recipientId",
     "counterpartyName": "otherPartyName beneficiaryName payeeName recipientName",
     "counterpartyCountry": "counterpartyCountryCode beneficiaryCountry payeeCountry"
     " recipientCountry destinationCountry",
-    "counterpartyAccount": "counterpartyAccountId counterpartyAccountNumber counterpartyIban"
+    "counterpartyAccount": "counterpartyAccountId counterpartyAccountNumber counterpartyAccountIban"
+    " counterpartyIban"
     " beneficiaryAccount beneficiaryIban payeeAccount payeeIban recipientAccount"
     " recipientIban",
     "channel": "transactionChannel paymentChannel paymentMethod",
@@ -61,7 +83,17 @@ _OTHER_WORDS: Final[dict[str, str]] = {
     "instrumentId": "paymentInstrumentId cardHash cardId cardToken walletId mandateId iban",
     "status": "outcome transactionStatus paymentStatus result",
     "city": "branchId branch branchCode branchName",
+    "senderId": _words(_PAYS, "Id", "", "CustomerId"),
+    "senderName": _words(_FROM, "Name"),
+    "senderCountry": _words(_FROM, "Country", "CountryCode"),
+    "senderAccount": _words(_FROM, *_ACCOUNTS),
+    "receiverId": _words(_IS_PAID, "Id", "", "CustomerId"),
+    "receiverName": _words(_TO, "Name"),
+    "receiverCountry": _words(_TO, "Country", "CountryCode"),
+    "receiverAccount": _words(_TO, *_ACCOUNTS),
 }
+#: Of these an object, such as `{"value": 5, "currency": "EUR"}`, says something by itself.
+AMOUNTS: Final = ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmount", "marketValue")
 #: What says in `customer.metadata` what kind of customer it is; of an event, these words say what it is.
 _SEGMENT_OF_PROFILE: Final = ("type", "kind", "entityType", "entity_type")
 
@@ -91,12 +123,15 @@ def _by_spelling(table: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, i
 
 _OF_EVENT: Final = _by_spelling(SPELLINGS)
 _OF_PROFILE: Final = _by_spelling(PROFILE_SPELLINGS)
+#: How deep a name is looked for in objects: `counterparty.account.id`.
+_DEPTH_MAX: Final = 2
 
 
 def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that are there by their documented names; of two, the spelling that counts first.
 
-    Of one spelling in both objects, that of `metadata` counts.
+    Of one spelling in both objects, that of `metadata` counts. What is in an object, or behind a dot, is
+    read as if both names were one: `{"counterparty": {"id": 7}}` as `counterparty_id`.
     """
     return _read((metadata, payload), _OF_EVENT)
 
@@ -111,9 +146,38 @@ def _read(holders: tuple[Mapping[str, Any], ...], table: dict[str, tuple[str, in
     ranks: dict[str, int] = {}
     for holder in holders:
         for spelling, value in holder.items():
-            if value is None or (known := table.get(spelling)) is None:
+            if value is None:
                 continue
-            name, rank = known
-            if name not in ranks or rank < ranks[name]:
-                found[name], ranks[name] = value, rank
+            known = table.get(spelling)
+            if type(value) is dict or (known is None and "." in spelling):
+                _read_joined(_snake(spelling), value, table, _DEPTH_MAX, found, ranks)
+            if known is not None:
+                _note(known, value, found, ranks)
     return found
+
+
+def _note(known: tuple[str, int], value: Any, found: dict[str, Any], ranks: dict[str, int]) -> None:
+    """Take note of the value of a known spelling, unless one that counts before it was there."""
+    name, rank = known
+    if (name not in ranks or rank < ranks[name]) and (type(value) is not dict or name in AMOUNTS):
+        found[name], ranks[name] = value, rank
+
+
+def _read_joined(
+    name: str,
+    value: Any,
+    table: dict[str, tuple[str, int]],
+    depth: int,
+    found: dict[str, Any],
+    ranks: dict[str, int],
+) -> None:
+    """Read what has a name of several parts, in an object for each of them or behind dots."""
+    if value is not None and (known := table.get(name)) is not None:
+        _note(known, value, found, ranks)
+    if type(value) is dict and depth:
+        for inner, one in value.items():
+            _read_joined(f"{name}_{_snake(inner)}", one, table, depth - 1, found, ranks)
+
+
+def _snake(name: str) -> str:
+    return _SNAKE.sub("_", name).replace(".", "_").lower()

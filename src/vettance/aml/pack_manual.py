@@ -35,7 +35,8 @@ _MEMBERS: Final = """\
 
 Under every spelling that is known; the first that is there counts. Each is also read from the legacy
 `payload`; what is about the customer (`declaredMonthlyIncome`, `accountOpenedAt`, `segment`) from
-`customer.metadata` too.
+`customer.metadata` too. Objects and dots join names: `{"counterparty": {"account": {"iban": "DE-9"}}}` and
+`{"counterparty.iban": "DE-9"}` are read as `counterparty_account_iban` and `counterparty_iban`.
 
 | Member | Also | Meaning |
 |---|---|---|

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from vettance.aml.member_spellings import PROFILE_SPELLINGS, SPELLINGS, read_members, read_profile
+from vettance.aml.member_spellings import AMOUNTS, PROFILE_SPELLINGS, SPELLINGS, read_members, read_profile
 from vettance.clock import DAY_MS
 from vettance.decisions.field_readers import read_amount, read_id, read_word
 from vettance.reference.jurisdictions import country_of
@@ -60,7 +60,7 @@ _UNSAID: Final = Transfer(transfers=True)
 #: Every spelling of a member that holds an amount.
 _AMOUNTS: Final = frozenset(
     spelling
-    for name in ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmount", "marketValue")
+    for name in AMOUNTS
     for table in (SPELLINGS, PROFILE_SPELLINGS)
     for spelling in table.get(name, ())
 )
@@ -154,19 +154,25 @@ _FAILED: Final = frozenset(
 #: Words that say so of a transfer, yet not in a name: a deposit that expired is paid out. The last two are
 #: codes of ISO 20022 (ExternalPaymentTransactionStatus1Code).
 _UNDONE: Final = _FAILED | {"returned", "void", "expired", "blocked", "timeout", "timed", "rjct", "canc"}
-_PERSON: Final = frozenset(
-    {
-        *("person", "individual", "retail", "personal", "private", "consumer"),
-        *("natural_person", "natural person", "natural", "b2c"),
-    }
+#: Words by which a kind of customer is a person, and those by which it is a business; they count first.
+_PERSON, _BUSINESS = (
+    frozenset(words.split())
+    for words in (
+        "person individual retail personal private consumer natural b2c household family joint adult minor"
+        " child youth student pupil employee employed salaried worker freelancer freelance gig landlord"
+        " unemployed homemaker retired retiree pensioner senior expat expatriate migrant resident",
+        "business businesses company corporate corporation enterprise firm sme smb b2b legal entity"
+        " organisation organization institution institutional government bank fintech fund msb exchange"
+        " broker processor platform nonprofit charity ngo foundation association club church partnership"
+        " llc ltd gmbh plc commercial merchant marketplace shop store retailer kiosk wholesale wholesaler"
+        " importer exporter trader trading dealer vendor supplier manufacturer construction logistics"
+        " transport restaurant hotel cafe clinic farm agency law notary property services payroll",
+    )
 )
-#: What products call a kind of customer that says neither.
-_NEITHER: Final = frozenset(
-    {
-        *("premium", "standard", "basic", "gold", "silver", "platinum", "vip", "new", "existing", "active"),
-        *("customer", "client", "user", "member", "default", "other", "unknown", "regular"),
-    }
-)
+_NAMED: Final = ("Id", "Account")
+_PARTS: Final = (*_NAMED, "Name", "Country")
+#: Members of events that name both sides of a transfer.
+_SIDES: Final = frozenset(f"{side}{part}" for side in ("sender", "receiver") for part in _PARTS)
 _STILL: Final = frozenset({"CUSTOMER", "APPLICATION", "COUNTERPARTY", "PAYMENT_INSTRUMENT", "CONTRACT"})
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -177,7 +183,13 @@ def _transfers(name: Set[str], kinds: Set[str], category: str | None) -> bool:
 
 
 def read_transfer(
-    name: str, category: str | None, metadata: JSON, payload: JSON, profile: JSON, occurred_at_ms: int
+    name: str,
+    category: str | None,
+    metadata: JSON,
+    payload: JSON,
+    profile: JSON,
+    customer_id: str | None,
+    occurred_at_ms: int,
 ) -> Transfer:
     """Read the known members: of `metadata` first, then the legacy `payload`, then `customer.metadata`."""
     words = words_of(name)
@@ -191,12 +203,16 @@ def read_transfer(
     amount = read_amount(said.get("amount"))
     if amount is not None and amount < 0:
         kinds, amount = kinds | {"out"}, -amount
-    counterparty = read_id(said.get("counterpartyId"))
-    counterparty_account = read_id(said.get("counterpartyAccount"))
     status = words_of(read_word(said.get("status")) or "")
     failed = not (_UNDONE.isdisjoint(status) and _FAILED.isdisjoint(words))
     moves = amount is not None and amount > 0 and not failed and category not in _STILL
     way = _direction(read_word(said.get("direction")), kinds)
+    account = read_id(said.get("accountId"))
+    if not said.keys().isdisjoint(_SIDES):
+        way = way or _way_between(said, {customer_id, account} - {None})
+        said, account = _other_side(said, way), account or _own_account(said, way)
+    counterparty = read_id(said.get("counterpartyId"))
+    counterparty_account = read_id(said.get("counterpartyAccount"))
     if way == 0 and (counterparty or counterparty_account):
         way = -1  # Most products report what their customers do, and a payment is what customers do.
     repays = not _REPAY.isdisjoint(kinds)
@@ -217,7 +233,7 @@ def read_transfer(
         pays_wages=not _WAGES.isdisjoint(kinds | words_of(_text(said.get("description")) or "")),
         amount=amount,
         currency=_upper(said.get("currency")),
-        account=read_id(said.get("accountId")),
+        account=account,
         counterparty_id=counterparty,
         counterparty_name=_text(said.get("counterpartyName")),
         counterparty_country=country_of(country) if type(country) is str else None,
@@ -236,6 +252,26 @@ def read_transfer(
     )
 
 
+def _way_between(said: JSON, own: Set[str | None]) -> int:
+    """Return 1 where the customer is paid, -1 where the customer pays, of an event that names a side."""
+    pays = {read_id(said.get(f"sender{part}")) for part in _NAMED}
+    is_paid = {read_id(said.get(f"receiver{part}")) for part in _NAMED}
+    if own & pays or own & is_paid:
+        return int(bool(own & is_paid)) - int(bool(own & pays))
+    return -1 if any(f"receiver{part}" in said for part in _PARTS) else 1
+
+
+def _other_side(said: JSON, way: int) -> JSON:
+    """Return what is said with the side that is not the customer as the counterparty."""
+    side = "sender" if way > 0 else "receiver"
+    other = {f"counterparty{part}": said.get(f"{side}{part}") for part in _PARTS}
+    return {**said, **{name: value for name, value in other.items() if value is not None}}
+
+
+def _own_account(said: JSON, way: int) -> str | None:
+    return read_id(said.get("receiverAccount" if way > 0 else "senderAccount"))
+
+
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a name such as `card.added` or `addCard`, in small letters."""
     return frozenset(word.lower() for word in _WORD.findall(text[:STRING_CHARS_MAX]))
@@ -252,9 +288,10 @@ def _direction(said: str | None, kinds: frozenset[str]) -> int:
 
 
 def _segment(said: str | None) -> str | None:
-    if said is None or said in _NEITHER:
-        return None
-    return "person" if said in _PERSON else "business"
+    words = words_of(said or "")
+    if not words.isdisjoint(_BUSINESS):
+        return "business"
+    return None if words.isdisjoint(_PERSON) else "person"
 
 
 def _upper(value: Any) -> str | None:

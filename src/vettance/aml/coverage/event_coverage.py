@@ -27,8 +27,11 @@ BODY_BYTES_MAX: Final = 64 * 1024
 PARTS: Final = {
     "amount": ("amount",),
     "currency": ("currency",),
-    "counterparty": ("counterpartyId", "counterpartyAccount", "counterpartyName"),
-    "counterpartyCountry": ("counterpartyCountry",),
+    "counterparty": (
+        *("counterpartyId", "counterpartyAccount", "counterpartyName"),
+        *("senderId", "senderAccount", "receiverId", "receiverAccount"),
+    ),
+    "counterpartyCountry": ("counterpartyCountry", "senderCountry", "receiverCountry"),
 }
 
 
