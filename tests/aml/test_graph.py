@@ -35,6 +35,14 @@ def test_a_circle_is_found_among_small_payments(size: int, keeps: float, noise) 
     assert set(found) == {f"n{step}" for step in range(size)}
 
 
+def test_a_circle_of_ten_that_takes_eighteen_days_is_found_and_one_of_a_month_is_not() -> None:
+    for days, is_found in ((2, True), (3, False)):
+        graph = Graph()
+        for step in range(10):
+            edge = move(graph, f"n{step}", f"n{(step + 1) % 10}", 5_000 - 100 * step, 24 * days * step)
+        assert bool(graph.cycle(edge)) == is_found
+
+
 def test_two_friends_are_no_circle_and_neither_is_the_wrong_order() -> None:
     graph = Graph()
     move(graph, "a", "b", 1000, 0)

@@ -17,14 +17,14 @@ from vettance.clock import DAY_MS
 # Transfers looked at for one account; twice as many are kept before the older half goes.
 EDGES_MAX: Final = 24
 LOOKS_MAX: Final = 128  # Transfers looked at by one search for a circle.
-PARTIES_MAX: Final = 7  # A longer circle is not looked for.
+PARTIES_MAX: Final = 12  # A longer circle is not looked for.
 CHAIN_MAX: Final = 8  # A longer chain counts as this one.
 KNOWN_MAX: Final = 2_048  # Receivers remembered of one account; the least recent one is forgotten beyond.
 
 PAID_MAX: Final = 8  # Receivers looked at of one account.
 
 LIKE_MIN: Final = 0.2  # Sums of one shape differ by no more than this, whatever unit the tenant sends.
-CYCLE_MS: Final = 14 * DAY_MS
+CYCLE_MS: Final = 21 * DAY_MS
 CHAIN_GAP_MS: Final = 3 * DAY_MS
 MEET_MS: Final = 7 * DAY_MS
 MIRROR_MS: Final = DAY_MS
