@@ -37,6 +37,7 @@ async def alerts(visit: Visit) -> PageAnswer:
     values = {
         "rows": [alert_shown(one) for one in found["data"]],
         "asked": asked,
+        "is_filtered": any(value for name, value in asked.items() if name != "sortBy"),
         "states": _ALERT_STATES,
         "sorts": _SORTS,
         "severities": SEVERITIES,
@@ -55,6 +56,7 @@ async def cases(visit: Visit) -> PageAnswer:
     values = {
         "rows": [with_resolution(one) for one in found["data"]],
         "asked": asked,
+        "is_filtered": any(asked.values()),
         "states": _CASE_STATES,
         "severities": SEVERITIES,
         "officers": officers,

@@ -55,6 +55,7 @@ async def overview(visit: Visit) -> View:
         "changed": await changed_rules(visit, counted[0], counted[1], speed.version),
         "live": {"id": LIVE_ID, "url": url_of(HOME, span=span.word), "every": _EVERY},
         "span": span,
+        "may_set": visit.may(*OVERSEERS),
         "spans": choices(HOME, span, ("1h", "24h", "7d", "30d")),
         "stats": now,
         "reasons": [

@@ -34,6 +34,7 @@ async def desk(visit: Visit) -> PageAnswer:
     rows = await visit.parts.store.read(screening_sql.select_recent(visit.tenant.id, _RECENT))
     values = {
         "types": TYPES,
+        "lists": (await visit.ask("GET", "/api/v1/aml/watchlists"))["data"],
         "recent": [
             {"id": row[0], "outcome": outcome_in_words(row[1]), "at": row[2], "name": _name_of(row[3])}
             for row in rows
