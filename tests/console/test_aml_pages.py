@@ -102,7 +102,8 @@ def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
     ann, lead = person(service, bank.id, "analyst", "editor"), person(service, bank.id, "lead")
     place = f"{CASES}/{case_of(bank, 'c-risky')['id']}"
     page = ann.get(place)
-    assert 'class="picture money"' in page.text
+    assert 'class="picture money ' in page.text
+    assert re.search(r"\bout \d+ €\d", page.words)
     assert "12,000" in page.words
     # Officers are chosen from those who work cases, and what was done does not repeat an alert in full.
     assert re.search(r'<select id="assignee".*?<option value="[^"]+@[^"]+"', page.text)

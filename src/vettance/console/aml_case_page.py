@@ -26,7 +26,7 @@ from vettance.console.page import (
 from vettance.console.resolution_words import RESOLUTIONS, resolved_text, with_resolution
 from vettance.console.review_forms import names_of
 from vettance.console.rule_place import AML
-from vettance.console.svg_money import MoneyFlow, draw_money
+from vettance.console.svg_money import draw_money, flows_of
 from vettance.errors import Conflict
 from vettance.ids import is_id
 from vettance.wire.payload import encode
@@ -88,6 +88,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
     own, may_work = visit.signed.actor, visit.may(*WORKERS)
     alerts, alert_page = _part(visit, "alerts", found["alerts"], "alert")
     events, event_page = _part(visit, "events", found["events"], "event")
+    flows = flows_of(_metadata(one) for one in found["events"])
     values = {
         "case": with_resolution(found),
         "alerts": [
@@ -104,7 +105,8 @@ async def _page(visit: Visit, warning: str = "") -> View:
         "event_page": event_page,
         "timeline": [_act(one) for one in found["timeline"][-_SHOWN:]],
         "is_cut": len(found["timeline"]) > _SHOWN,
-        "picture": draw_money(found["customer"], _flows(found), visit.show),
+        "picture": draw_money(found["customer"], flows, visit.show),
+        "flows": flows,
         "warning": warning,
         "typed": {name: visit.form.get(name) for name in ("notes", "assignee", "resolution")},
         "resolutions": RESOLUTIONS.items(),
@@ -175,23 +177,6 @@ def _event(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
         "country": metadata.get("counterpartyCountry") or "",
         "rules": one["ruleIds"],
     }
-
-
-def _flows(found: dict[str, Any]) -> list[MoneyFlow]:
-    """Add up the money of the events by whom it came from or went to."""
-    sums: dict[tuple[str, bool], tuple[float, int, str]] = {}
-    for one in found["events"]:
-        metadata = _metadata(one)
-        amount, who = (
-            metadata.get("amount"),
-            metadata.get("counterpartyName") or metadata.get("counterpartyId"),
-        )
-        if not isinstance(amount, int | float) or isinstance(amount, bool) or not isinstance(who, str):
-            continue
-        key = (who, metadata.get("direction") == "in")
-        total, count, _ = sums.get(key, (0.0, 0, ""))
-        sums[key] = (total + float(amount), count + 1, str(metadata.get("currency") or ""))
-    return [MoneyFlow(who, is_in, *made) for (who, is_in), made in sums.items()]
 
 
 def _metadata(one: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The money of a case: who it came from on the left, who it went to on the right, as wide as the sums."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -26,6 +26,20 @@ class MoneyFlow(NamedTuple):
     currency: str
 
 
+def flows_of(events: Iterable[Mapping[str, Any]]) -> list[MoneyFlow]:
+    """Add up the money in the metadata of events by whom it came from or went to, each currency by itself."""
+    sums: dict[tuple[str, bool, str], tuple[float, int]] = {}
+    for one in events:
+        amount, who = one.get("amount"), one.get("counterpartyName") or one.get("counterpartyId")
+        if not isinstance(amount, int | float) or isinstance(amount, bool) or not isinstance(who, str):
+            continue
+        key = (who, one.get("direction") == "in", str(one.get("currency") or ""))
+        total, count = sums.get(key, (0.0, 0))
+        sums[key] = (total + float(amount), count + 1)
+    found = [MoneyFlow(who, is_in, *made, currency) for (who, is_in, currency), made in sums.items()]
+    return sorted(found, key=lambda one: -one.amount)
+
+
 def draw_money(customer: str, flows: Sequence[MoneyFlow], show: ValueFormatter) -> Markup | None:
     """Return the picture, or None where no event says whom money came from or went to."""
     sides = [
@@ -40,7 +54,8 @@ def draw_money(customer: str, flows: Sequence[MoneyFlow], show: ValueFormatter) 
         _flow(one, row, len(side), height, largest, show) for side in sides for row, one in enumerate(side)
     ]
     return Markup(
-        '<svg class="picture money" viewBox="0 0 {w} {h}" role="img" aria-label="Money of {who}">{parts}'
+        '<svg class="picture money wide-only" viewBox="0 0 {w} {h}" role="img" aria-label="Money of {who}">'
+        "{parts}"
         '<circle class="now" cx="{x}" cy="{y}" r="9"/>'
         '<text x="{x}" y="{t}" text-anchor="middle">{name}</text></svg>'
     ).format(
