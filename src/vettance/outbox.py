@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from vettance.db.engine import Statement, everyone, scoped
-from vettance.db.tables import ATTEMPT, DELIVERY, INTEREST, LIST_ENTRY, MESSAGE
+from vettance.db.tables import ATTEMPT, DELIVERY, INTEREST, MESSAGE
 from vettance.wire.payload import timestamp
 
 
@@ -39,16 +39,10 @@ _DELIVERY_COLUMNS: Final = (
     "INSERT INTO delivery (tenant, id, subscription, type, subject, created_at_ms, state, due_at_ms, body, "
     "body_bytes) "
 )
-_SELECT_DELIVERIES: Final = (
+_INSERT_DELIVERIES: Final = (
     f"{_DELIVERY_COLUMNS}SELECT ?, ? || slot, subscription, type, ?, ?, 'pending', ?, ?, ? FROM interest "
-    "WHERE tenant = ? AND type = ?"
+    f"WHERE tenant = ? AND type = ? ORDER BY subscription LIMIT {FAN_OUT_MAX}"
 )
-_FIRST_DELIVERIES: Final = f" ORDER BY subscription LIMIT {FAN_OUT_MAX}"
-_INSERT_DELIVERIES: Final = _SELECT_DELIVERIES + _FIRST_DELIVERIES
-#: Two processes that add the same value at once make one entry; the message of the other one is not written.
-_ENTRY_IS_KEPT: Final = " AND EXISTS (SELECT 1 FROM list_entry WHERE tenant = ? AND id = ?)"
-_INSERT_ENTRY_MESSAGE: Final = _INSERT_MESSAGE + _ENTRY_IS_KEPT
-_INSERT_ENTRY_DELIVERIES: Final = _SELECT_DELIVERIES + _ENTRY_IS_KEPT + _FIRST_DELIVERIES
 _INSERT_MORE_DELIVERIES: Final = (
     f"{_DELIVERY_COLUMNS}SELECT message.tenant, message.id || interest.slot, interest.subscription, "
     "message.message_type, message.message_subject, message.created_at_ms, 'pending', message.created_at_ms, "
@@ -69,8 +63,6 @@ _ADVANCE_MESSAGE: Final = (
 )
 _MESSAGE: Final = MESSAGE.heard_by(INTEREST)
 _DELIVERIES: Final = DELIVERY.heard_by(INTEREST)
-_ENTRY_MESSAGE: Final = MESSAGE.reading(LIST_ENTRY).heard_by(INTEREST)
-_ENTRY_DELIVERIES: Final = DELIVERY.reading(LIST_ENTRY).heard_by(INTEREST)
 _SLOT_DIGITS: Final = 4
 #: How long the id of a message is: `dlv_` and 28 digits.
 _MESSAGE_ID_CHARS: Final = 32
@@ -109,21 +101,6 @@ def enqueue(
     return (
         scoped(_MESSAGE, tenant, _INSERT_MESSAGE, (message, now_ms, body, kind, subject, *listed)),
         scoped(_DELIVERIES, tenant, _INSERT_DELIVERIES, deliveries),
-    )
-
-
-def enqueue_of_entry(
-    tenant: str, message_type: MessageType, message_id: str, entry_id: str, now_ms: int, data: bytes
-) -> tuple[Statement, Statement]:
-    """Queue a message as `enqueue` does, where the lists of the tenant hold an entry of that id by then.
-
-    Belongs behind what stores the entry, in the same commit.
-    """
-    message, deliveries = enqueue(tenant, message_type, message_id, entry_id, now_ms, data)
-    kept = (tenant, entry_id)
-    return (
-        scoped(_ENTRY_MESSAGE, tenant, _INSERT_ENTRY_MESSAGE, (*message.args[1:], *kept)),
-        scoped(_ENTRY_DELIVERIES, tenant, _INSERT_ENTRY_DELIVERIES, (*deliveries.args[1:], *kept)),
     )
 
 

@@ -14,6 +14,7 @@ MADE = {
     "aml_alert_count",
     "aml_case_count",
     "review_count",
+    "list_count",
 }
 
 

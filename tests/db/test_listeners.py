@@ -3,16 +3,22 @@
 import asyncio
 from collections import Counter
 
+import pytest
+
 from tests.webhooks.office import TENANT, Office
-from vettance.db.engine import Store, everyone
-from vettance.db.tables import CHANGE, DELIVERY, LIST_ENTRY
+from vettance.db.engine import Clash, Lost, Store, everyone
+from vettance.db.tables import AUDIT_ENTRY, CHANGE, DELIVERY, LIST_ENTRY
 from vettance.events.event import read_event
-from vettance.lists.rule_additions import PRESENT, ListAdditions, RuleAdditions
+from vettance.lists import sql as lists_sql
+from vettance.lists.entry import EntryType, ListEntry, ListType
+from vettance.lists.rule_additions import ADDED, FULL, PRESENT, ListAdditions, RuleAdditions, Written
 from vettance.outbox import FAN_OUT_MAX, MessageType, enqueue, select_fan_out
 from vettance.rules.list_effect import effects_of
 from vettance.rules.rule import ListEffect, Rule
+from vettance.tenants.tenant import Tenant
 from vettance.webhooks import sql
 from vettance.webhooks.fan_out import FanOut
+from vettance.wire.payload import encode
 
 OTHER = "ten_" + "2" * 32
 NOW_MS = 1_800_000_000_000
@@ -57,46 +63,129 @@ async def test_a_message_whose_further_subscribers_have_gone_is_done(store: Stor
     assert not await store.read(select_fan_out(""))
 
 
-def adding(process: RuleAdditions) -> ListAdditions:
-    """What a process plans when a rule adds the device of an event to the block list."""
-    rule = Rule(
-        id="bots",
-        name="Bots",
-        when="true",
-        score=1,
-        reason="BOTS",
-        explanation="It is a bot.",
-        adds=ListEffect(list="block", type="DEVICE", lasts="7d"),
+class Deciding:
+    """A process whose rules add the device of an event to the block list, and what it has recorded."""
+
+    def __init__(self, office: Office, entries_max: int = 100) -> None:
+        tenant = Tenant(id=TENANT, name="T", list_entries=entries_max)
+        self.additions = RuleAdditions({}, office.ids, lambda _: tenant, lambda: NOW_MS)
+        self.planned = 0
+
+    def plan(self, device: str = "fp-1") -> ListAdditions:
+        rule = Rule(
+            id="bots",
+            name="Bots",
+            when="true",
+            score=1,
+            reason="BOTS",
+            explanation="It is a bot.",
+            adds=ListEffect(list="block", type="DEVICE", lasts="7d"),
+        )
+        sent = {"eventName": "a", "device": {"fingerprint": device}}
+        self.planned += 1
+        return self.additions.plan(
+            TENANT,
+            [rule],
+            effects_of([rule]),
+            [0],
+            read_event(sent, encode(sent), NOW_MS),
+            f"evt_{device}",
+            NOW_MS,
+        )
+
+    async def decide(self, store: Store, device: str = "fp-1") -> tuple[str, str]:
+        """Returns what became of the addition, and the id of its entry, as recorded."""
+        last: list[ListAdditions] = []
+
+        def again() -> Written:
+            last.append(self.plan(device))
+            return last[-1], last[-1].statements
+
+        await self.additions.write(store, again(), again)
+        return last[-1].recorded[0][3:]
+
+
+async def kept(store: Store) -> list[str]:
+    """The ids of the entries; a subscription, other processes and the audit log have each once."""
+    entries = await store.read(everyone(LIST_ENTRY, "SELECT id FROM list_entry ORDER BY id"))
+    told = await store.read(everyone(DELIVERY, "SELECT subject FROM delivery ORDER BY subject"))
+    assert told == entries
+    noted = await store.read(
+        everyone(CHANGE, "SELECT subject FROM change WHERE area = 'list' ORDER BY subject")
     )
-    body = b'{"eventName":"a","device":{"fingerprint":"fp-1"}}'
-    event = read_event({"eventName": "a", "device": {"fingerprint": "fp-1"}}, body, NOW_MS)
-    return process.plan(TENANT, [rule], effects_of([rule]), [0], event, "evt_1", NOW_MS)
+    assert noted == entries
+    audited = await store.read(everyone(AUDIT_ENTRY, "SELECT COUNT(*) FROM audit_entry"))
+    assert audited == [(len(entries),)]
+    return [entry_id for (entry_id,) in entries]
 
 
-async def kept(store: Store) -> list[tuple[str]]:
-    """The ids of the entries; each was told of to a subscription, and to other processes."""
-    entries = await store.read(everyone(LIST_ENTRY, "SELECT id FROM list_entry"))
-    assert await store.read(everyone(DELIVERY, "SELECT DISTINCT subject FROM delivery")) == entries
-    noted = await store.read(everyone(CHANGE, "SELECT DISTINCT subject FROM change WHERE area = 'list'"))
-    assert set(entries) <= set(noted)
-    return entries  # type: ignore[return-value]
-
-
-async def test_of_processes_that_add_a_value_at_once_only_the_first_tells_of_its_entry(store: Store) -> None:
+async def test_of_processes_that_add_a_value_at_once_each_records_the_one_entry(
+    store: Store,
+) -> None:
     office = Office(store)
     await office.subscribe(NOWHERE)
-    plans = [adding(RuleAdditions({}, office.ids, lambda _: None)) for _ in range(3)]
-    await asyncio.gather(*[store.write(*plan.statements) for plan in plans])
-    assert len(await kept(store)) == 1
+    recorded = await asyncio.gather(*[Deciding(office).decide(store) for _ in range(4)])
+    (entry_id,) = await kept(store)
+    assert sorted(recorded) == [(ADDED, entry_id), *[(PRESENT, entry_id)] * 3]
 
 
-async def test_an_event_that_found_an_entry_on_its_way_tells_of_the_one_it_made_instead(store: Store) -> None:
+async def test_of_processes_that_add_the_last_entries_none_passes_the_limit(store: Store) -> None:
     office = Office(store)
     await office.subscribe(NOWHERE)
-    process = RuleAdditions({}, office.ids, lambda _: None)
-    first = adding(process)
-    with process.under_way(first):
-        second = adding(process)
+    processes = [Deciding(office, entries_max=3) for _ in range(2)]
+    asked = [processes[number % 2].decide(store, f"fp-{number}") for number in range(8)]
+    recorded = await asyncio.gather(*asked)
+    entries = await kept(store)
+    assert len(entries) == 3
+    assert sorted(recorded) == [*sorted((ADDED, entry_id) for entry_id in entries), *[(FULL, "")] * 5]
+    before = processes[0].planned
+    assert await processes[0].decide(store, "fp-9") == (FULL, "")
+    assert processes[0].planned == before + 1, "what is known to be full is not tried again"
+
+
+async def test_an_event_that_found_an_entry_on_its_way_makes_its_own_when_none_came(
+    store: Store,
+) -> None:
+    office = Office(store)
+    await office.subscribe(NOWHERE)
+    process = Deciding(office)
+    with process.additions.under_way(process.plan()):
+        second = process.plan()
     assert second.recorded[0][3] == PRESENT
-    await store.write(*second.statements)  # The commit of the first one has failed.
-    assert len(await kept(store)) == 1
+    with pytest.raises(Lost):
+        await store.write(*second.statements)  # The commit of the first one has failed.
+    became, entry_id = await Deciding(office).decide(store)
+    assert (became, await kept(store)) == (ADDED, [entry_id])
+
+
+async def test_lists_are_counted_whatever_becomes_of_their_entries(store: Store) -> None:
+    async def counted(now_ms: int = NOW_MS) -> int:
+        return int((await store.read(lists_sql.count_live(TENANT, now_ms)))[0][0])
+
+    entries = [entry_of(number, expires_at_ms=NOW_MS + 10 * number) for number in range(1, 4)]
+    for entry in entries:
+        await store.write(*lists_sql.insert_entry(entry, 3))
+    with pytest.raises(Lost):
+        await store.write(*lists_sql.insert_entry(entry_of(4), 3))
+    with pytest.raises(Clash):
+        await store.write(*lists_sql.insert_entry(entry_of(3), 4))
+    await store.write(lists_sql.extend_entry(entries[2]))
+    assert (await counted(), await counted(NOW_MS + 20)) == (3, 1)
+    await store.write(*lists_sql.insert_entry(entry_of(4, at_ms=NOW_MS + 10), 3))
+    assert await counted() == 3, "what has expired makes room"
+    await store.write(lists_sql.delete_entry(TENANT, entries[2].id))
+    assert await counted() == 2
+
+
+def entry_of(number: int, expires_at_ms: int | None = None, at_ms: int = NOW_MS) -> ListEntry:
+    return ListEntry(
+        id=f"lst_{number}_{at_ms}_{expires_at_ms}",
+        tenant=TENANT,
+        type=EntryType.DEVICE,
+        value=f"fp-{number}",
+        list_type=ListType.BLOCK,
+        reason=None,
+        expires_at_ms=expires_at_ms,
+        created_at_ms=at_ms,
+        updated_at_ms=at_ms,
+    )

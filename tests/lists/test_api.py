@@ -125,6 +125,15 @@ def test_of_many_simultaneous_adds_exactly_one_makes_the_entry(tenant: Caller) -
     assert {answer.json["error"]["details"]["id"] for answer in answers if answer.status == 409} == {made}
 
 
+def test_simultaneous_adds_do_not_pass_the_limit(service: Service) -> None:
+    small = Caller(service, *service.new_tenant("Eager", **{"list-entries": 5}))
+    bodies = [{"type": "IP", "value": fresh_ip(), "listType": "block"} for _ in range(24)]
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(lambda body: small.post("/api/v1/lists", body), bodies))
+    assert sorted(answer.status for answer in answers) == [201] * 5 + [409] * 19
+    assert small.get("/api/v1/lists").json["total"] == 5
+
+
 def test_of_many_simultaneous_removals_exactly_one_succeeds(tenant: Caller) -> None:
     made = add(tenant, fresh_ip())
     with ThreadPoolExecutor(8) as pool:

@@ -156,7 +156,7 @@ def test_what_would_be_over_by_the_decision_is_not_added() -> None:
 
 
 def test_a_shadow_rule_adds_nothing() -> None:
-    assert planned(ListBook(), rule(mode="shadow")) == ([], [], [])
+    assert planned(ListBook(), rule(mode="shadow")) == ([], [], [], [])
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,8 @@ def test_simultaneous_events_make_one_entry_and_it_counts_once_it_is_kept() -> N
     with additions.under_way(first):
         second = plan()
         assert second.recorded[0][3:] == ("present", first.entries[0].id)
-        # Its own commit stores the entry all the same, in case that of the first one fails.
+        # Its own commit demands that the entry is there, in case that of the first one fails.
         assert second.statements
+        assert second.keys == first.keys
         assert second.entries == []
     assert books["ten_1"].match(event(), NOW_MS) == (first.entries[0],)

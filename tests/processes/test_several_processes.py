@@ -5,13 +5,15 @@ import os
 import signal
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.databases import absence, ask, database
-from tests.live import Service, run_cli
+from tests.live import Answer, Service, run_cli
 from tests.redis_link.redis_server import PrivateRedis
 
 pytestmark = pytest.mark.slow
@@ -181,6 +183,58 @@ def test_what_a_rule_puts_on_a_list_in_one_process_is_in_force_in_all(
         one, other = two if number % 2 else two[::-1]
         assert decided(one, 9_000, f"fp-{number}") == "review"
         assert decided(other, 1, f"fp-{number}") == "deny"
+
+
+def test_limits_of_lists_and_feedback_hold_for_all_processes_together(
+    two: tuple[Service, Service],
+) -> None:
+    _, key = two[0].new_tenant("Limits", **{"list-entries": 10})
+    for service in two:
+        service.wait_for(lambda at=service: at.get("/api/v1/lists", key=key).status == 200)
+    event_id = two[0].post("/api/v1/events", LOGIN, key=key).json["eventId"]
+    for _ in range(95):
+        assert two[0].post(f"/api/v1/feedback/event/{event_id}", {"label": "LEGIT"}, key=key).status == 201
+
+    def add(number: int) -> int:
+        entry = {"type": "DEVICE", "value": f"fp-{number}", "listType": "block"}
+        return int(two[number % 2].post("/api/v1/lists", entry, key=key).status)
+
+    def say(number: int) -> int:
+        path = f"/api/v1/feedback/event/{event_id}"
+        return int(two[number % 2].post(path, {"label": "LEGIT"}, key=key).status)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert Counter(pool.map(add, range(32))) == {201: 10, 409: 22}
+        assert Counter(pool.map(say, range(16))) == {201: 5, 422: 11}
+    assert len(two[0].get(f"/api/v1/events/{event_id}", key=key).json["feedback"]) == 100
+
+
+def test_of_rules_that_add_a_value_at_once_each_decision_names_the_entry_that_there_is(
+    two: tuple[Service, Service], tmp_path: Path
+) -> None:
+    tenant_id, key = two[0].new_tenant("Rules that block at once")
+    document = tmp_path / "rules.yaml"
+    document.write_text(BLOCKING, "utf-8")
+    two[0].cli("rules", "push", str(document), "--yes", "--tenant", tenant_id)
+
+    def decide(service: Service, amount: int, device: str) -> Answer:
+        sent = {"eventName": "payment", "device": {"fingerprint": device}, "metadata": {"amount": amount}}
+        return service.post("/api/v1/decisions/evaluate", sent, key=key)
+
+    for service in two:
+        service.wait_for(lambda at=service: at.get("/api/v1/lists", key=key).status == 200)
+        service.wait_for(lambda at=service: decide(at, 9, "fp-first").json["decision"] == "review")
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(20):
+            decided = list(pool.map(lambda at, n=number: decide(two[at % 2], 9_000, f"fp-{n}"), range(8)))
+            assert {answer.status for answer in decided} == {200}
+            listed = two[0].get("/api/v1/lists?limit=1", key=key).json
+            assert listed["total"] == number + 1
+            ids = [answer.json["correlationIds"]["eventId"] for answer in decided]
+            records = [two[0].get(f"/api/v1/decisions/{one}", key=key).json for one in ids]
+            added = [one["outputs"]["listAdditions"] for one in records if "listAdditions" in one["outputs"]]
+            assert {entry["id"] for (entry,) in added} == {listed["data"][0]["id"]}
+            assert [entry["result"] for (entry,) in added].count("added") == 1
 
 
 def test_events_of_all_processes_count_for_each_of_them(two: tuple[Service, Service]) -> None:

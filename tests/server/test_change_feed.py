@@ -160,7 +160,7 @@ async def test_a_flood_of_list_entries_is_read_many_at_a_time_and_in_turns(tmp_p
         quiet = entry_of("ten_quiet", 1)
         for entry in (*loud, quiet):
             note = note_change(lists_sql.AREA, entry.tenant, entry.id, 1)
-            await store.write(*lists_sql.insert_entry(entry), note)
+            await store.write(*lists_sql.insert_entry(entry, 10_000), note)
         counted.reads = 0
         await feed.look()
         assert counted.reads == 1 + 1000 // BATCH_MAX + 1
@@ -184,7 +184,7 @@ async def test_an_entry_that_cannot_be_read_keeps_no_other_of_its_batch_from_it(
         for number in range(5):
             entry = entry_of("ten_a", number)
             note = note_change(lists_sql.AREA, entry.tenant, entry.id, 1)
-            await store.write(*lists_sql.insert_entry(entry), note)
+            await store.write(*lists_sql.insert_entry(entry, 10_000), note)
         broken = entry_of("ten_a", 2).id
         await store.write(Statement("UPDATE list_entry SET type = 'OTHER' WHERE id = ?", (broken,)))
         await feed.look()

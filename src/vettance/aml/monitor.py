@@ -23,7 +23,7 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
-from vettance.lists.rule_additions import NOTHING_ADDED, RuleAdditions
+from vettance.lists.rule_additions import NOTHING_ADDED, KnownEntries, RuleAdditions
 from vettance.rules.rollout import acting, withhold
 from vettance.snoozes.snooze import Snoozes
 from vettance.telemetry.meters import Meters
@@ -204,14 +204,14 @@ class Monitor:
     ) -> sql.StoredEvent:
         thought = self.think(tenant, event, digest, sent, named, past)
         if not thought.findings and not named:
-            return await self._write(tenant, thought, thought.stored, ())
+            return await self._write(tenant, thought)
         async with AsyncExitStack() as locks:
             for subject in sorted(thought.subjects):
                 # A lock nobody waits for is made anew; what counts is that the subject's alerts take turns.
                 lock = self._customers.setdefault((tenant, subject), asyncio.Lock())
                 await locks.enter_async_context(lock)
                 locks.callback(self._drop_lock, tenant, subject)
-            return await self._alert(tenant, thought)
+            return await self._write(tenant, thought)
 
     def think(
         self,
@@ -256,54 +256,59 @@ class Monitor:
             self._meters.failed(len(failed), len(unknown))
         received_at_ms, version = event.received_at_ms, active.version
         stored = sql.StoredEvent(event_id, event.external_id, received_at_ms, digest, "CLEAR", b"[]", version)
-        added = NOTHING_ADDED
-        if past is None and self.additions is not None and not active.effects.keys().isdisjoint(may_act):
-            running, effects, now_ms = active.ruleset.running, active.effects, self._now_ms()
-            added = self.additions.plan(tenant, running, effects, may_act, event, event_id, now_ms)
-            record = msgspec.structs.replace(record, list_additions=added.recorded)
         if past is not None:
             stored = stored._replace(import_id=past.run.id)
-        return EventAssessment(event, stored, sent, record, active, findings, named, added)
+        thought = EventAssessment(event, stored, sent, record, active, findings, named, NOTHING_ADDED)
+        return self._plan_additions(tenant, thought)
+
+    def _plan_additions(
+        self, tenant: str, thought: EventAssessment, known: KnownEntries | None = None
+    ) -> EventAssessment:
+        """Plan what the rules that acted on an event put on lists."""
+        active, record, stored = thought.active, thought.record, thought.stored
+        if self.additions is None or not active.effects or stored.import_id is not None:
+            return thought
+        acted, running = acting(record.fired, record.withheld), active.ruleset.running
+        now_ms, event = self._now_ms(), thought.event
+        added = self.additions.plan(
+            *(tenant, running, active.effects, acted, event, stored.id, now_ms), known=known or {}
+        )
+        record = msgspec.structs.replace(record, list_additions=added.recorded)
+        return msgspec.structs.replace(thought, record=record, additions=added)
+
+    async def plan_again(self, tenant: str, thought: EventAssessment, read: Read) -> EventAssessment:
+        """Plan what an event puts on lists with what the store holds, where it puts anything there."""
+        if self.additions is None or not thought.additions.keys:
+            return thought
+        return self._plan_additions(tenant, thought, await self.additions.look(thought.additions, read))
 
     def _drop_lock(self, tenant: str, subject: str) -> None:
         lock = self._customers.get((tenant, subject))
         if lock is not None and not getattr(lock, "_waiters", None):
             self._customers.pop((tenant, subject), None)
 
-    async def _alert(self, tenant: str, thought: EventAssessment) -> sql.StoredEvent:
-        """Store an event with its alerts; try again when another process changed a case in between."""
-        for _ in range(_TRIES - 1):
-            stored, statements = await self.raise_alerts(tenant, thought, self._store.read)
+    async def _write(self, tenant: str, thought: EventAssessment) -> sql.StoredEvent:
+        """Store an event with its alerts; try again when another process changed a case or a list."""
+        for left in reversed(range(_TRIES)):
+            stored: sql.StoredEvent = thought.stored
+            more: Sequence[Statement] = ()
+            if thought.findings or thought.named:
+                stored, more = await self.raise_alerts(tenant, thought, self._store.read)
             try:
-                return await self._write(tenant, thought, stored, statements)
+                with self.additions.under_way(thought.additions) if self.additions else nullcontext():
+                    await self._store.write(*rows_of(tenant, thought, stored), *more)
             except (Clash, Lost):
+                # Another process may have stored an event of this id since we looked.
                 if (found := await self.find(tenant, stored.external_id)) is not None:
                     self.astray.add(tenant)
                     return found
-        stored, statements = await self.raise_alerts(tenant, thought, self._store.read)
-        return await self._write(tenant, thought, stored, statements)
-
-    async def _write(
-        self, tenant: str, thought: EventAssessment, stored: sql.StoredEvent, more: Sequence[Statement]
-    ) -> sql.StoredEvent:
-        try:
-            with self.additions.under_way(thought.additions) if self.additions else nullcontext():
-                await self._store.write(
-                    sql.insert_event(tenant, thought.event, stored, thought.sent, thought.record),
-                    *thought.additions.statements,
-                    *more,
-                )
-        except Clash:
-            if more:
-                raise
-            # Another process has stored an event of this id since we looked.
-            found = await self.find(tenant, stored.external_id)
-            if found is None:
-                raise
-            self.astray.add(tenant)
-            return found
-        if thought.additions.entries and self.additions is not None and self.additions.announce is not None:
-            await self.additions.announce(tenant)
+                if not left:
+                    raise
+                thought = await self.plan_again(tenant, thought, self._store.read)
+            else:
+                break
+        if self.additions is not None:
+            await self.additions.tell(thought.additions)
         return stored
 
     async def raise_alerts(
@@ -341,6 +346,12 @@ class Monitor:
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
         self._gate.let_go(tenant)
+
+
+def rows_of(tenant: str, thought: EventAssessment, stored: sql.StoredEvent) -> list[Statement]:
+    """Return what stores an event, and what its rules put on lists."""
+    row = sql.insert_event(tenant, thought.event, stored, thought.sent, thought.record)
+    return [row, *thought.additions.statements]
 
 
 async def _not_ready(_tenant: str) -> None:

@@ -27,7 +27,7 @@ _FIRST: Final = ("tenant", "subscription", "chunk", "delivery")
 #: Not copied: derived from other tables, kept by triggers, or there already.
 _MADE: Final = (
     *("schema_version", "term_search", "id_search", "term_epoch"),
-    *("aml_alert_count", "aml_case_count", "review_count"),
+    *("aml_alert_count", "aml_case_count", "review_count", "list_count"),
 )
 
 #: Called with a table, how many of its rows have been copied, and of how many.

@@ -148,7 +148,7 @@ AUDIT_HEAD: Final = Table("audit_head")
 AUDIT_ENTRY: Final = Table("audit_entry")
 AUDIT_PART: Final = Table("audit_part")
 
-LIST_ENTRY: Final = Table("list_entry")
+LIST_ENTRY: Final = Table("list_entry", counts="list_count")
 RULESET: Final = Table("ruleset")
 RULE_STEP: Final = Table("rule_step")
 EVENT: Final = Table("event")

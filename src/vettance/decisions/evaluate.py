@@ -22,7 +22,7 @@ from vettance.feedback.label import Label
 from vettance.feedback.label_change import LabelChange, changes_of
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook
-from vettance.lists.rule_additions import RuleAdditions
+from vettance.lists.rule_additions import RuleAdditions, Written
 from vettance.models.serving_model import ServingModels
 from vettance.outbox import MessageType, enqueue
 from vettance.snoozes.snooze import Snoozes
@@ -185,10 +185,9 @@ class Evaluator:
             model=self.models.get(tenant),
         )
         evaluated, record = conclude(question, self._date())
-        record, added = add_listed(self.additions, tenant, asked.active, evaluated, record)
-        statements = rows_of(tenant, evaluated, record, source, sent, signals) + added.statements
+        more: list[Statement] = []
         if self._open_review is not None:
-            statements += self._open_review(tenant, evaluated)
+            more += self._open_review(tenant, evaluated)
         if tell and self.has_subscription(tenant):
             payload = decision_payload(
                 event_id,
@@ -200,13 +199,16 @@ class Evaluator:
                 evaluated.evaluated_at_ms,
             )
             kind, at_ms = MessageType.EVENT_RISK_EVALUATED, evaluated.evaluated_at_ms
-            statements += enqueue(tenant, kind, event_id, event_id, at_ms, payload)
+            more += enqueue(tenant, kind, event_id, event_id, at_ms, payload)
         if also is not None:
-            statements += also(evaluated)
-        with self.additions.under_way(added):
-            await self._store_events(tenant, (event_id,), statements)
-        if added.entries and self.additions.announce is not None:
-            await self.additions.announce(tenant)
+            more += also(evaluated)
+
+        def written() -> Written:
+            kept, added = add_listed(self.additions, tenant, asked.active, evaluated, record)
+            return added, [*rows_of(tenant, evaluated, kept, source, sent, signals), *added.statements, *more]
+
+        first = written()
+        await self._store_events(tenant, (event_id,), self.additions.write(self._store, first, written))
         self._count(source, evaluated, record, started_ns)
         return evaluated
 
@@ -250,7 +252,7 @@ class Evaluator:
             statements += one.also(evaluated)
         now_ms = self._now_ms()
         statements += [label_sql.insert_label(tenant, change, now_ms) for _, change in labels]
-        await self._store_events(tenant, counted, statements)
+        await self._store_events(tenant, counted, self._store.write(*statements))
         for question, (evaluated, record) in zip(questions, concluded, strict=True):
             self._count(EventSource.IMPORT, evaluated, record, question.started_ns)
 
@@ -280,7 +282,7 @@ class Evaluator:
                 record_label(self._velocity, self.rules[tenant], tenant, event, change)
         else:
             counted = await self._shared.observe_labels(tenant, event, changes)
-        await self._store_events(tenant, counted, statements)
+        await self._store_events(tenant, counted, self._store.write(*statements))
 
     async def _labels_of(
         self, tenant: str, history: Sequence[ImportedEvent], questions: Sequence[EvaluationInput]
@@ -340,11 +342,11 @@ class Evaluator:
             return with_session_signals(event, decode(signals)), signals
         return event, None
 
-    async def _store_events(self, tenant: str, event_ids: Sequence[str], statements: list[Statement]) -> None:
-        """Write events that the memory has seen; when that fails, remember that the memory is ahead."""
+    async def _store_events(self, tenant: str, event_ids: Sequence[str], write: Awaitable[object]) -> None:
+        """Await the write of events that the memory has seen; when it fails, remember that that is ahead."""
         self._gate.enter(tenant)
         try:
-            await self._store.write(*statements)
+            await write
         except (StoreDown, Clash):
             self._fail(tenant, event_ids)
             self._meters.refused()

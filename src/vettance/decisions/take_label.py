@@ -15,6 +15,7 @@ from vettance.decisions.sql import count_label, select_counted
 from vettance.events.sql import select_event
 from vettance.feedback import label_sql
 from vettance.feedback import sql as feedback_sql
+from vettance.feedback.feedback_port import FEEDBACK_MAX, FeedbackFull
 from vettance.feedback.label import Feedback, Label
 from vettance.feedback.label_change import LabelChange, changes_of
 from vettance.redis_link.down import StateDown
@@ -47,7 +48,7 @@ class LabelTaker:
     async def take(self, feedback: Feedback, statements: Sequence[Statement]) -> None:
         """Write feedback with what goes into its commit; the next decision counts what it changes.
 
-        Raises `Unavailable` (503) when it was not kept, and as `Store.write` does.
+        Raises `FeedbackFull` (422), `Unavailable` (503) when it was not kept, and as `Store.write` does.
         """
         tenant, event_id = feedback.tenant, feedback.target
         async with self._alone(tenant, event_id):
@@ -56,6 +57,8 @@ class LabelTaker:
                 for row in await self._store.read(label_sql.select_changes(tenant, event_id))
             ]
             said = await self._store.read(feedback_sql.select_feedback(tenant, (event_id,)))
+            if len(said) >= FEEDBACK_MAX:
+                raise FeedbackFull
             # Another process may have kept what was said after this. The order is that of the ids, as listed.
             labels_by_id = {row[0]: Label(row[4]) for row in said} | {feedback.id: feedback.label}
             labels = [label for _, label in sorted(labels_by_id.items())]
@@ -63,7 +66,7 @@ class LabelTaker:
             changes = changes_of(event_id, known, labels, at_ms)
             decided = await self._store.read(select_counted(tenant, event_id))
             kept = [
-                feedback_sql.insert_feedback(feedback),
+                feedback_sql.add_feedback(feedback, FEEDBACK_MAX),
                 *(
                     count_label(tenant, occurred_at_ms, Outcome(outcome), feedback.label.value)
                     for occurred_at_ms, outcome in decided

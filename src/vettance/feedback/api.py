@@ -4,19 +4,17 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from vettance import clock
-from vettance.db.engine import Store
-from vettance.errors import NotFound, Unprocessable
+from vettance.db.engine import Lost, Store
+from vettance.errors import NotFound
 from vettance.events.sql import exists_event
-from vettance.feedback import sql
 from vettance.feedback.answers import FeedbackAnswer, answer, feedback_payload
-from vettance.feedback.feedback_port import FEEDBACK_MAX, TakeFeedback
+from vettance.feedback.feedback_port import FeedbackFull, TakeFeedback
 from vettance.feedback.label import Feedback, FeedbackBody, FeedbackTarget, read_feedback
 from vettance.ids import IdSource, is_id
 from vettance.outbox import MessageType, enqueue
 from vettance.web.routing import Call, Route, RouteReply
 
 _TAG: Final = "Feedback"
-_FULL: Final = {"id": f"has {FEEDBACK_MAX} pieces of feedback, the most that an event can have"}
 
 
 class FeedbackDoors:
@@ -57,9 +55,6 @@ class FeedbackDoors:
             tenant, event_id = call.tenant.id, call.path["id"]
             if not is_id(event_id, "evt") or not await self._store.read(exists_event(tenant, event_id)):
                 raise NotFound
-            counted = await self._store.read(sql.count_feedback(tenant, event_id, FEEDBACK_MAX))
-            if counted[0][0] >= FEEDBACK_MAX:
-                raise Unprocessable("There is as much feedback on this event as there can be.", _FULL)
             # Nothing is awaited between the two: ids sort as what they name was created.
             now_ms = self._now_ms()
             feedback = Feedback(
@@ -82,7 +77,10 @@ class FeedbackDoors:
                 now_ms,
                 feedback_payload(feedback),
             )
-            await self._take(feedback, [*told, *call.keep(reply)])
+            try:
+                await self._take(feedback, [*told, *call.keep(reply)])
+            except Lost:
+                raise FeedbackFull from None
             return reply
 
         return submit

@@ -16,20 +16,33 @@ _INSERT_FEEDBACK: Final = Insert(
 
 
 def insert_feedback(feedback: Feedback) -> Statement:
-    """Store a piece of feedback."""
-    return insert(
-        _INSERT_FEEDBACK,
+    """Store the first piece of feedback on an event."""
+    return insert(_INSERT_FEEDBACK, feedback.tenant, _values(feedback))
+
+
+def add_feedback(feedback: Feedback, feedback_max: int) -> Statement:
+    """Store a piece of feedback; `Lost` when there are so many on its event already."""
+    counted = (feedback.tenant, feedback.target, feedback_max)
+    return scoped(
+        FEEDBACK,
         feedback.tenant,
-        (
-            feedback.id,
-            feedback.target,
-            feedback.type.value,
-            feedback.label.value,
-            feedback.notes,
-            feedback.external_case_id,
-            feedback.created_at_ms,
-            feedback.updated_at_ms,
-        ),
+        f"{_INSERT_FEEDBACK.head} SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT COUNT(*) FROM "
+        "(SELECT id FROM feedback WHERE tenant = ? AND target = ? LIMIT ?) AS said) < ?",
+        (*_values(feedback), *counted, feedback_max),
+        rows=1,
+    )
+
+
+def _values(feedback: Feedback) -> tuple[str | int | None, ...]:
+    return (
+        feedback.id,
+        feedback.target,
+        feedback.type.value,
+        feedback.label.value,
+        feedback.notes,
+        feedback.external_case_id,
+        feedback.created_at_ms,
+        feedback.updated_at_ms,
     )
 
 
@@ -41,16 +54,6 @@ def select_feedback(tenant: str, targets: Sequence[str]) -> Statement:
         tenant,
         f"SELECT {_COLUMNS} FROM feedback WHERE tenant = ? AND target IN ({places}) ORDER BY target, id",
         args,
-    )
-
-
-def count_feedback(tenant: str, target: str, limit: int) -> Statement:
-    """How many pieces of feedback there are on an event; counting stops at a limit."""
-    return scoped(
-        FEEDBACK,
-        tenant,
-        "SELECT COUNT(*) FROM (SELECT id FROM feedback WHERE tenant = ? AND target = ? LIMIT ?) AS said",
-        (target, limit),
     )
 
 

@@ -204,8 +204,8 @@ class ListDoors:
             **new._asdict(),
         )
         describe(subject=", ".join(call.path.values()) or entry.id)
-        cleared = await self._make_room(call, entry, now_ms)
-        statements: list[Statement] = [*cleared, *sql.insert_entry(entry), self._change(entry, now_ms)]
+        most = call.tenant.list_entries
+        statements: list[Statement] = [*sql.insert_entry(entry, most), self._change(entry, now_ms)]
         if entry.list_type is ListType.BLOCK:
             statements += enqueue(
                 entry.tenant,
@@ -218,28 +218,13 @@ class ListDoors:
         reply = RouteReply(answer(entry), 201)
         try:
             await self._store.write(*statements, *call.keep(reply))
-        except Clash:
-            raise await self._duplicate(entry, now_ms) from None
+        except (Clash, Lost) as error:
+            duplicate = await self._duplicate(entry, now_ms)
+            raise (
+                duplicate if isinstance(error, Clash) or "id" in duplicate.details else _full(most)
+            ) from None
         self._books.setdefault(entry.tenant, ListBook()).put(entry)
         return reply
-
-    async def _make_room(self, call: Call, entry: ListEntry, now_ms: int) -> list[Statement]:
-        """Let go of expired entries where the lists are full. Raises `Conflict` where that does not help."""
-        book, most = self._books.get(entry.tenant), call.tenant.list_entries
-        if book is None or len(book) < most:
-            return []
-        book.forget(now_ms)
-        if len(book) < most:
-            return [sql.delete_expired(entry.tenant, now_ms)]
-        duplicate = await self._duplicate(entry, now_ms)
-        if "id" in duplicate.details:
-            raise duplicate
-        raise Conflict(
-            f"The lists hold {len(book):,} entries, and may hold {most:,}. Remove some, or ask your operator "
-            "for more.",
-            "too_many_entries",
-            limit=most,
-        )
 
     async def _duplicate(self, entry: ListEntry, now_ms: int) -> Conflict:
         rows = await self._store.read(sql.select_by_value(entry.tenant, entry.type, entry.value, now_ms))
@@ -271,3 +256,11 @@ class ListDoors:
 
     def _change(self, entry: ListEntry, now_ms: int) -> Statement:
         return note_change(sql.AREA, entry.tenant, entry.id, now_ms)
+
+
+def _full(most: int) -> Conflict:
+    return Conflict(
+        f"The lists hold as many entries as they may: {most:,}. Remove some, or ask your operator for more.",
+        "too_many_entries",
+        limit=most,
+    )

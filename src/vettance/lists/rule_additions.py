@@ -1,4 +1,10 @@
-"""What rules put on lists: the entries of an event's decision, for the commit of that decision."""
+"""What rules put on lists: the entries of an event's decision, for the commit of that decision.
+
+A plan is made from the mirror of the lists, and its statements demand that the store agrees. Of processes
+that add the same value at the same moment, or the last entry for which there is room, one is first. The
+commits of the others are refused, and they plan again with what the store holds by then. So every decision
+records what became of it.
+"""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,9 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from vettance import clock
 from vettance.audit.chain import AuditEntry
 from vettance.audit.sql import record
-from vettance.db.engine import Statement
+from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.ids import IdSource
 from vettance.lists import sql
 from vettance.lists.answers import added_payload
@@ -22,10 +29,10 @@ from vettance.lists.entry import (
     ListType,
     canonical_value,
 )
-from vettance.outbox import MessageType, enqueue_of_entry
+from vettance.outbox import MessageType, enqueue
 from vettance.rules.rule import ListEffect, Rule
 from vettance.tenants.sql import note_change
-from vettance.tenants.tenant import Tenant
+from vettance.tenants.tenant import LIST_ENTRIES_MAX, Tenant
 from vettance.wire.payload import encode, timestamp
 
 #: The part of its time by which an entry may end early before it is extended: an attack of thousands of
@@ -42,19 +49,39 @@ FULL: Final = "full"
 #: It would have ended before the event was decided.
 OVER: Final = "over"
 
+#: How often an event is written whose plan the store does not agree with.
+_TRIES: Final = 4
+#: How long lists that were full count as full. An attack must not have each of its events look again.
+_FULL_MS: Final = 1_000
+
 #: (place of the rule, list, type of the value, what became of it, id of the entry or nothing), as recorded.
 RecordedAddition = tuple[int, str, str, str, str]
 
 
+#: A value on a list of a tenant.
+EntryKey = tuple[str, EntryType, str, ListType]
+Read = Callable[[Statement], Awaitable[list[Row]]]
+
+
 class ListAdditions(NamedTuple):
-    """What the rules of one event put on lists: what is recorded, what is written, and the entries."""
+    """What the rules of one event put on lists: what is recorded, what is written, and the entries.
+
+    `keys` are the values of which the statements demand that the store agrees with the mirror.
+    """
 
     recorded: list[RecordedAddition]
     statements: list[Statement]
     entries: list[ListEntry]
+    keys: list[EntryKey]
 
 
-NOTHING_ADDED: Final = ListAdditions([], [], [])
+#: What the store holds of some values.
+KnownEntries = Mapping[EntryKey, ListEntry | None]
+
+NOTHING_ADDED: Final = ListAdditions([], [], [], [])
+_NOTHING_KNOWN: Final[KnownEntries] = {}
+#: A plan, and everything that is written of its event.
+Written = tuple[ListAdditions, Sequence[Statement]]
 _NOTHING_UNDER_WAY: Final = contextlib.nullcontext()
 
 
@@ -74,13 +101,20 @@ class RuleAdditions:
     """Plans what rules put on lists. `books` is the mirror of the lists, `tenant_of` knows their limits."""
 
     def __init__(
-        self, books: dict[str, ListBook], ids: IdSource, tenant_of: Callable[[str], Tenant | None]
+        self,
+        books: dict[str, ListBook],
+        ids: IdSource,
+        tenant_of: Callable[[str], Tenant | None],
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
+        self._now_ms = now_ms
         self._books = books
         self._ids = ids
         self._tenant_of = tenant_of
         #: Entries whose commit is under way, so that simultaneous events make the same one.
-        self._pending: dict[tuple[str, EntryType, str, ListType], ListEntry] = {}
+        self._pending: dict[EntryKey, ListEntry] = {}
+        #: Until when the lists of a tenant count as full.
+        self._full_until_ms: dict[str, int] = {}
         #: Tells other processes of what a commit added, before its event is answered.
         self.announce: Callable[[str], Awaitable[None]] | None = None
 
@@ -94,22 +128,75 @@ class RuleAdditions:
         event_id: str,
         now_ms: int,
         overruled: ListType | None = None,
+        known: KnownEntries = _NOTHING_KNOWN,
     ) -> ListAdditions:
         """Return what the rules that act on an event add, at the moment of its decision.
 
         `event` is of fraud or of AML. What is meant for the list `overruled` is left out: an entry of the
-        other list decided against these rules.
+        other list decided against these rules. What is `known` of the store counts more than the mirror.
         """
-        plan = ListAdditions([], [], [])
+        plan = ListAdditions([], [], [], [])
         for place in may_act:
             effect = effects.get(place)
             if effect is None or effect.list == overruled:
                 continue
             ends_ms = event.received_at_ms + effect.lasts_ms
             wanted = _EffectOfEvent(tenant, place, running[place], effect, event_id, now_ms, ends_ms)
-            became, entry_id = self._add(wanted, event, plan)
+            became, entry_id = self._add(wanted, event, plan, known)
             plan.recorded.append((place, effect.list, effect.type, became, entry_id))
         return plan
+
+    def write(self, store: Store, written: Written, again: Callable[[], Written]) -> Awaitable[object]:
+        """Write an event with its plan; with `again`, which plans anew, where the store does not agree.
+
+        Raises as `Store.write` does.
+        """
+        plan, statements = written
+        return self._write(store, plan, statements, again) if plan.keys else store.write(*statements)
+
+    async def _write(
+        self, store: Store, plan: ListAdditions, statements: Sequence[Statement], again: Callable[[], Written]
+    ) -> None:
+        for left in reversed(range(_TRIES)):
+            try:
+                with self.under_way(plan):
+                    await store.write(*statements)
+            except (Clash, Lost):
+                if not left:
+                    raise
+                self._take(await self.look(plan, store.read))
+                plan, statements = again()
+            else:
+                break
+        await self.tell(plan)
+
+    async def tell(self, plan: ListAdditions) -> None:
+        """Tell other processes of what a commit has added."""
+        if plan.entries and self.announce is not None:
+            await self.announce(plan.entries[0].tenant)
+
+    async def look(self, plan: ListAdditions, read: Read) -> KnownEntries:
+        """Return what the store holds of the values of a plan; notes whether lists are full."""
+        known: dict[EntryKey, ListEntry | None] = {}
+        for key in dict.fromkeys(plan.keys):
+            tenant, entry_type, value, list_type = key
+            now_ms = self._now_ms()
+            rows = await read(sql.select_by_value(tenant, entry_type, value, now_ms))
+            same = [entry for entry in map(sql.entry_of, rows) if entry.list_type is list_type]
+            known[key] = same[0] if same else None
+            counted = await read(sql.count_live(tenant, now_ms))
+            if counted and counted[0][0] >= self._entries_max(tenant):
+                self._full_until_ms[tenant] = now_ms + _FULL_MS
+        return known
+
+    def _take(self, known: KnownEntries) -> None:
+        """Bring the mirror in line with what the store holds."""
+        for (tenant, entry_type, value, list_type), entry in known.items():
+            book = self._books.setdefault(tenant, ListBook())
+            while (held := book.find(entry_type, value, list_type, self._now_ms())) is not None:
+                book.drop(held.id)
+            if entry is not None:
+                book.put(entry)
 
     def under_way(self, plan: ListAdditions) -> contextlib.AbstractContextManager[None]:
         """Show evaluations what a commit added, when the block ends well; else forget it."""
@@ -126,7 +213,9 @@ class RuleAdditions:
         for entry in plan.entries:
             self._books.setdefault(entry.tenant, ListBook()).put(entry)
 
-    def _add(self, wanted: _EffectOfEvent, event: Any, plan: ListAdditions) -> tuple[str, str]:
+    def _add(
+        self, wanted: _EffectOfEvent, event: Any, plan: ListAdditions, known: KnownEntries
+    ) -> tuple[str, str]:
         entry_type, list_type = EntryType(wanted.effect.type), ListType(wanted.effect.list)
         value = _value_of(entry_type, event)
         if value is None:
@@ -137,36 +226,44 @@ class RuleAdditions:
         book = self._books.get(wanted.tenant)
         # Of one event's rules the last word counts, then that of simultaneous events.
         found = next((entry for entry in reversed(plan.entries) if _key(entry) == key), None)
-        found = found or self._pending.get(key)
-        if found is None and book is not None:
+        found = found or known.get(key) or self._pending.get(key)
+        if found is None and book is not None and key not in known:
             found = book.find(entry_type, value, list_type, wanted.now_ms)
         if found is None:
-            if self._is_full(wanted, book):
+            if self._is_full(wanted.tenant, wanted.now_ms, book):
                 return FULL, ""
             new = self._new_entry(wanted, entry_type, list_type, value)
+            plan.statements.extend(sql.insert_entry(new, self._entries_max(wanted.tenant)))
+            plan.statements.extend(self._message(new, wanted.now_ms))
             self._put(wanted, new, ADDED, plan)
             return ADDED, new.id
         if found.expires_at_ms is None or wanted.ends_ms - found.expires_at_ms <= (
             wanted.effect.lasts_ms // _SLACK
         ):
             if key in self._pending:
-                # Its own commit may yet fail, or somebody removes it before this event's.
-                new = self._new_entry(wanted, entry_type, list_type, value)
-                new = msgspec.structs.replace(new, expires_at_ms=found.expires_at_ms)
-                plan.statements.extend(sql.add_or_extend(new))
-                plan.statements.append(sql.note_kept_entry(new, wanted.now_ms))
-                plan.statements.extend(self._message(new, wanted.now_ms))
+                # The commit that adds it may yet fail.
+                plan.keys.append(key)
+                plan.statements.append(sql.require_entry(wanted.tenant, found.id))
             return PRESENT, found.id
         longer = msgspec.structs.replace(found, expires_at_ms=wanted.ends_ms, updated_at_ms=wanted.now_ms)
+        plan.statements.append(sql.extend_entry(longer))
         self._put(wanted, longer, EXTENDED, plan)
         return EXTENDED, found.id
 
-    def _is_full(self, wanted: _EffectOfEvent, book: ListBook | None) -> bool:
-        tenant = self._tenant_of(wanted.tenant)
-        if tenant is None or book is None or len(book) < tenant.list_entries:
+    def _entries_max(self, tenant: str) -> int:
+        known = self._tenant_of(tenant)
+        return LIST_ENTRIES_MAX if known is None else known.list_entries
+
+    def _is_full(self, tenant: str, now_ms: int, book: ListBook | None) -> bool:
+        if now_ms < self._full_until_ms.get(tenant, 0):
+            return True
+        if book is None or len(book) < self._entries_max(tenant):
             return False
-        book.forget(wanted.now_ms)
-        return len(book) >= tenant.list_entries
+        book.forget(now_ms)
+        if len(book) < self._entries_max(tenant):
+            return False
+        self._full_until_ms[tenant] = now_ms + _FULL_MS
+        return True
 
     def _new_entry(
         self, wanted: _EffectOfEvent, entry_type: EntryType, list_type: ListType, value: str
@@ -186,19 +283,15 @@ class RuleAdditions:
     def _put(self, wanted: _EffectOfEvent, entry: ListEntry, became: str, plan: ListAdditions) -> None:
         now_ms = wanted.now_ms
         plan.entries.append(entry)
-        plan.statements.extend(sql.add_or_extend(entry))
-        # Where another process was first, its entry was extended; this one's own id is then forgotten.
-        plan.statements.append(sql.note_entry_of_value(entry, now_ms))
+        plan.keys.append(_key(entry))
         plan.statements.append(note_change(sql.AREA, entry.tenant, entry.id, now_ms))
-        if became == ADDED:
-            plan.statements.extend(self._message(entry, now_ms))
         plan.statements.extend(record(self._audited(wanted, entry, became)))
 
     def _message(self, entry: ListEntry, now_ms: int) -> tuple[Statement, ...]:
-        """Return what tells subscribers of an entry, where it is kept."""
+        """Return what tells subscribers of a new entry."""
         if entry.list_type is not ListType.BLOCK:
             return ()
-        return enqueue_of_entry(
+        return enqueue(
             entry.tenant,
             MessageType.BLOCKLIST_ENTRY_ADDED,
             self._ids.make("msg", now_ms),
@@ -227,7 +320,7 @@ class RuleAdditions:
         )
 
 
-def _key(entry: ListEntry) -> tuple[str, EntryType, str, ListType]:
+def _key(entry: ListEntry) -> EntryKey:
     return entry.tenant, entry.type, entry.value, entry.list_type
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
-from vettance.db.tables import CHANGE, LIST_ENTRY, Insert
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
+from vettance.db.tables import LIST_ENTRY
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
 AREA = "list"
@@ -13,73 +13,75 @@ _COLUMNS = "id, tenant, type, value, list_type, reason, expires_at_ms, created_a
 _LIVE = "(expires_at_ms IS NULL OR expires_at_ms > ?)"
 
 
-_INSERT_ENTRY: Final = Insert(
-    LIST_ENTRY,
-    "tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, updated_at_ms",
+#: Entries that have ended go with the next that is added, so many at most: an addition costs the same always.
+_SWEPT: Final = 100
+_SWEEP: Final = (
+    "DELETE FROM list_entry WHERE tenant = ? AND id IN (SELECT id FROM list_entry WHERE tenant = ? "
+    f"AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT {_SWEPT})"
 )
 
 
-def insert_entry(entry: ListEntry) -> tuple[Statement, Statement]:
-    """Store a new entry in place of an expired one of the same value; `Clash` when a live one is there."""
+def insert_entry(entry: ListEntry, entries_max: int) -> tuple[Statement, Statement, Statement]:
+    """Store a new entry in place of an expired one of the same value.
+
+    `Clash` when a live one is there, `Lost` when the lists of the tenant hold as many as they may.
+    """
+    one = entry
     bury = scoped(
         LIST_ENTRY,
-        entry.tenant,
+        one.tenant,
         "DELETE FROM list_entry WHERE tenant = ? AND type = ? AND value = ? AND list_type = ? "
         "AND expires_at_ms <= ?",
-        (entry.type.value, entry.value, entry.list_type.value, entry.created_at_ms),
+        (one.type.value, one.value, one.list_type.value, one.created_at_ms),
     )
-    add = insert(
-        _INSERT_ENTRY,
-        entry.tenant,
+    sweep = scoped(LIST_ENTRY, one.tenant, _SWEEP, (one.tenant, one.created_at_ms))
+    add = scoped(
+        LIST_ENTRY,
+        one.tenant,
+        "INSERT INTO list_entry (tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, "
+        "updated_at_ms) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? "
+        "WHERE COALESCE((SELECT entries FROM list_count WHERE tenant = ?), 0) < ?",
         (
-            entry.id,
-            entry.type.value,
-            entry.value,
-            entry.list_type.value,
-            entry.reason,
-            entry.expires_at_ms,
-            entry.created_at_ms,
-            entry.updated_at_ms,
+            *(one.id, one.type.value, one.value, one.list_type.value, one.reason),
+            *(one.expires_at_ms, one.created_at_ms, one.updated_at_ms),
+            *(one.tenant, entries_max),
         ),
+        rows=1,
     )
-    return bury, add
+    return bury, sweep, add
 
 
-_EXTEND_ENTRY: Final = Insert(
-    LIST_ENTRY,
-    "tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, updated_at_ms",
-    key="tenant, type, value, list_type",
-    sets="expires_at_ms = CASE WHEN list_entry.expires_at_ms < excluded.expires_at_ms "
-    "THEN excluded.expires_at_ms ELSE list_entry.expires_at_ms END, updated_at_ms = excluded.updated_at_ms",
-)
-
-
-def add_or_extend(entry: ListEntry) -> tuple[Statement, Statement]:
-    """Store an entry; a live one of the same value stays, and ends no earlier than this one would."""
-    bury, add = insert_entry(entry)
-    # Not as an insert that is joined with others: one statement cannot extend the same entry twice.
-    return bury, scoped(LIST_ENTRY, entry.tenant, _EXTEND_ENTRY.text, add.args[1:])
-
-
-def note_entry_of_value(entry: ListEntry, now_ms: int) -> Statement:
-    """Tell every process of the entry that has a value by now, also when another process stored it first."""
+def extend_entry(entry: ListEntry) -> Statement:
+    """Have an entry end no earlier than this; `Lost` when it is not there any more."""
     return scoped(
-        CHANGE.reading(LIST_ENTRY),
+        LIST_ENTRY,
         entry.tenant,
-        "INSERT INTO change (tenant, area, subject, at_ms) SELECT ?, 'list', id, ? FROM list_entry "
-        "WHERE tenant = ? AND type = ? AND value = ? AND list_type = ?",
-        (now_ms, entry.tenant, entry.type.value, entry.value, entry.list_type.value),
+        "UPDATE list_entry SET tenant = ?, expires_at_ms = CASE WHEN expires_at_ms < ? THEN ? "
+        "ELSE expires_at_ms END, updated_at_ms = ? WHERE tenant = ? AND id = ?",
+        (entry.expires_at_ms, entry.expires_at_ms, entry.updated_at_ms, entry.tenant, entry.id),
+        rows=1,
     )
 
 
-def note_kept_entry(entry: ListEntry, now_ms: int) -> Statement:
-    """Tell every process of an entry, where this one is the one of its value."""
+def require_entry(tenant: str, entry_id: str) -> Statement:
+    """Change nothing; `Lost` when an entry is not there."""
     return scoped(
-        CHANGE.reading(LIST_ENTRY),
-        entry.tenant,
-        "INSERT INTO change (tenant, area, subject, at_ms) SELECT ?, 'list', id, ? FROM list_entry "
-        "WHERE tenant = ? AND id = ?",
-        (now_ms, entry.tenant, entry.id),
+        LIST_ENTRY,
+        tenant,
+        "UPDATE list_entry SET updated_at_ms = updated_at_ms WHERE tenant = ? AND id = ?",
+        (entry_id,),
+        rows=1,
+    )
+
+
+def count_live(tenant: str, now_ms: int) -> Statement:
+    """How many entries of a tenant have not expired; costs the same however many there are."""
+    return scoped(
+        LIST_ENTRY,
+        tenant,
+        "SELECT entries - (SELECT COUNT(*) FROM list_entry WHERE tenant = ? AND expires_at_ms <= ?) "
+        "FROM list_count WHERE tenant = ?",
+        (now_ms, tenant),
     )
 
 
@@ -134,13 +136,6 @@ def select_all(after: str, limit: int) -> Statement:
         everyone(
             LIST_ENTRY, f"SELECT {_COLUMNS} FROM list_entry WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
         )
-    )
-
-
-def delete_expired(tenant: str, now_ms: int) -> Statement:
-    """Remove the entries of a tenant that have expired."""
-    return scoped(
-        LIST_ENTRY, tenant, "DELETE FROM list_entry WHERE tenant = ? AND expires_at_ms <= ?", (now_ms,)
     )
 
 

@@ -11,9 +11,8 @@ from vettance.clock import DAY_MS, HOUR_MS
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.errors import Conflict, NotFound
 from vettance.fairness.isolation import Isolation
-from vettance.feedback import sql as feedback_sql
 from vettance.feedback.answers import feedback_payload
-from vettance.feedback.feedback_port import FEEDBACK_MAX, TakeFeedback
+from vettance.feedback.feedback_port import FeedbackFull, TakeFeedback
 from vettance.feedback.label import Feedback, FeedbackTarget, Label
 from vettance.ids import IdSource
 from vettance.lists import sql as lists_sql
@@ -172,7 +171,7 @@ class ReviewDesk:
         ids = [one.id for one in made]
         statements = [sql.settle(review, said, ids, by, now_ms, now_ms + UNDO_MS, held=held)]
         for one in made:
-            statements += [*lists_sql.insert_entry(one), self._change(one, now_ms)]
+            statements += [*lists_sql.insert_entry(one, tenant.list_entries), self._change(one, now_ms)]
         try:
             await self._store.write(*statements)
         except Clash:
@@ -183,6 +182,8 @@ class ReviewDesk:
             review = await self.find(tenant.id, decision)
             if review.is_settled_as(said):
                 return review
+            if made and review.is_waiting() and not await self._have_room(tenant, len(made), now_ms):
+                raise Conflict("The lists are full. Remove some entries first.", "too_many_entries") from None
             raise _refusal(review) from None
         for one in made:
             self._books.setdefault(tenant.id, ListBook()).put(one)
@@ -263,10 +264,11 @@ class ReviewDesk:
                 payload = encode(added_payload(one))
                 statements += self._message(MessageType.BLOCKLIST_ENTRY_ADDED, one.id, tenant, payload)
         try:
-            if review.label is not None and await self._has_room(review):
-                await self._label(review, review.label, statements, now_ms)
-            else:
-                await self._store.write(*statements)
+            if review.label is not None:
+                with contextlib.suppress(FeedbackFull):
+                    await self._label(review, review.label, statements, now_ms)
+                    return
+            await self._store.write(*statements)
         except Lost:
             return  # Another process has, or its author took it back.
 
@@ -292,12 +294,6 @@ class ReviewDesk:
         )
         await self._take_feedback(feedback, [*statements, *told])
 
-    async def _has_room(self, review: Review) -> bool:
-        """Tell whether the event can have further feedback."""
-        counted = feedback_sql.count_feedback(review.tenant, review.decision, FEEDBACK_MAX)
-        [(count,)] = await self._store.read(counted)
-        return bool(count < FEEDBACK_MAX)
-
     async def _new_entries(self, tenant: Tenant, wanted: Sequence[NewEntry], now_ms: int) -> list[ListEntry]:
         """Make entries of those values that are not on their list yet."""
         made = []
@@ -314,9 +310,12 @@ class ReviewDesk:
                     **one._asdict(),
                 )
             )
-        if made and len(self._books.get(tenant.id, ListBook())) + len(made) > tenant.list_entries:
-            raise Conflict("The lists are full. Remove some entries first.", "too_many_entries")
         return made
+
+    async def _have_room(self, tenant: Tenant, entries: int, now_ms: int) -> bool:
+        """Tell whether the lists of a tenant can have so many further entries."""
+        rows = await self._store.read(lists_sql.count_live(tenant.id, now_ms))
+        return not rows or bool(rows[0][0] + entries <= tenant.list_entries)
 
     async def _entries(self, tenant: str, ids: Sequence[str]) -> list[ListEntry]:
         found = []

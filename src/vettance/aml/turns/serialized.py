@@ -10,7 +10,7 @@ from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.log_position import LogMatch
-from vettance.aml.monitor import WAIT_S, Monitor
+from vettance.aml.monitor import WAIT_S, Monitor, rows_of
 from vettance.aml.party_screening import NamedParty
 from vettance.aml.turns import sql as turns_sql
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, Store, StoreDown, Turn, Turns
@@ -249,13 +249,13 @@ class SerializedWatch:
             self._monitor.places[tenant].ahead.append(found.stored.id)
             stored: sql.StoredEvent = found.stored
             more: Sequence[Statement] = ()
-            if found.findings or found.named:
+            if found.findings or found.named or found.additions.keys:
                 await sheet.flush()
                 if tenant not in ready:
                     continue
+                found = await self._monitor.plan_again(tenant, found, turn.read)
                 stored, more = await self._monitor.raise_alerts(tenant, found, turn.read)
-            row = sql.insert_event(tenant, found.event, stored, found.sent, found.record)
-            sheet.pending.append(_Pending(place, tenant, stored, (row, *found.additions.statements, *more)))
+            sheet.pending.append(_Pending(place, tenant, stored, (*rows_of(tenant, found, stored), *more)))
         await sheet.flush()
         return sheet.answers
 
