@@ -1,6 +1,7 @@
 """Alerts and cases: grouped by customer, worked on by officers, closed with a reason, exported."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -53,6 +54,21 @@ def test_alerts_of_one_customer_share_a_case_and_repeats_share_an_alert(officer:
     figures = record["alerts"][0]["figures"]
     assert figures["ruleId"] == record["alerts"][0]["ruleId"]
     assert "12,000.00" in record["alerts"][0]["summary"]
+
+
+def test_notes_that_come_at_once_all_stay(officer: Caller) -> None:
+    alert(officer, "noted")
+    path = f"{CASES}/{only_case(officer, 'noted')['id']}"
+    notes = [{"notes": f"Note {number}.", "officer": "ann"} for number in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda body: officer.post(f"{path}/notes", body), notes))
+    assert [answer.status for answer in answers] == [200] * 12
+    record = officer.get(path).json
+    noted = [line for line in record["timeline"] if line["kind"] == "NOTED"]
+    assert sorted(line["text"] for line in noted) == sorted(body["notes"] for body in notes)
+    assert len({line["at"] for line in noted}) == 12
+    assert record["updatedAt"] == noted[-1]["at"]
+    assert officer.post(f"{CASES}/cas_{'0' * 32}/notes", notes[0]).status == 404
 
 
 def test_a_case_is_assigned_noted_and_resolved_once(officer: Caller) -> None:

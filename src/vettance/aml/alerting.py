@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from vettance.aml import sql
+from vettance.aml import sql, timeline_sql
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.case import (
     SERVICE,
@@ -150,7 +150,7 @@ class AlertBuilder:
             if self._before is None
             else sql.update_case(self._tenant, self._before, self._case)
         )
-        entries = [sql.insert_entry(self._tenant, self._case.id, entry) for entry in self._entries]
+        entries = [timeline_sql.insert_entry(self._tenant, self._case.id, entry) for entry in self._entries]
         return [*self._statements, saved, *entries]
 
     def _tell(self, answer: RaisedAlert, rule_id: str) -> None:

@@ -175,13 +175,6 @@ def assign(case: Case, assignee: str | None, actor: str, now_ms: int) -> CaseSte
     return CaseStep(after, CaseEntry(now_ms, EntryKind.ASSIGNED, actor, text))
 
 
-def note(case: Case, text: str, actor: str, now_ms: int) -> CaseStep:
-    """Write a note. A closed case takes notes too: what is learnt later belongs to it."""
-    return CaseStep(
-        msgspec.structs.replace(case, updated_at_ms=now_ms), CaseEntry(now_ms, EntryKind.NOTED, actor, text)
-    )
-
-
 def resolve(
     case: Case,
     resolution: Resolution,

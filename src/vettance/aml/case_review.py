@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from vettance import clock
-from vettance.aml import case_list_sql, sql
+from vettance.aml import case_list_sql, sql, timeline_sql
 from vettance.aml.answers import CaseEvent, CaseRecord, alert_answer, case_members, timeline_entry
 from vettance.aml.case import (
     Case,
@@ -13,7 +13,6 @@ from vettance.aml.case import (
     OfficerSettings,
     Resolution,
     assign,
-    note,
     reject,
     resolve,
 )
@@ -55,14 +54,14 @@ class Reviewer:
         alerts, events, entries = await asyncio.gather(
             self._store.read(sql.select_case_alerts(tenant, case_id)),
             self._store.read(sql.select_events_of_case(tenant, case_id, EVENTS_MAX)),
-            self._store.read(sql.select_entries(tenant, case_id)),
+            self._store.read(timeline_sql.select_entries(tenant, case_id)),
         )
         known = await priorities_of(self._store, tenant, [case_id])
         return CaseRecord(
             **case_members(case, known.get(case_id)),
             alerts=[alert_answer(sql.alert_of(row)) for row in alerts],
             events=_events(events, await self._sent(tenant, list(dict.fromkeys(row[2] for row in events)))),
-            timeline=[timeline_entry(sql.entry_of(row)) for row in entries],
+            timeline=[timeline_entry(timeline_sql.entry_of(row)) for row in entries],
         )
 
     async def _sent(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
@@ -85,8 +84,16 @@ class Reviewer:
         return await self._move(tenant, case_id, lambda case, at: assign(case, assignee, officer, at), seen)
 
     async def note(self, tenant: str, case_id: str, text: str, officer: str) -> Case:
-        """Write a note on a case. Raises `NotFound`."""
-        return await self._move(tenant, case_id, lambda case, at: note(case, text, officer, at))
+        """Write a note on a case, whatever else becomes of it. Raises `NotFound`.
+
+        A closed case takes notes too: what is learnt later belongs to it.
+        """
+        await self.find(tenant, case_id)
+        try:
+            await self._store.write(*timeline_sql.add_note(tenant, case_id, officer, text, self._now_ms()))
+        except Lost:
+            raise NotFound from None
+        return await self.find(tenant, case_id)
 
     async def reject(
         self, tenant: str, case_id: str, notes: str, officer: str, seen: str | None = None
@@ -133,7 +140,7 @@ class Reviewer:
             step = act(before, now_ms)
             statements = [
                 sql.update_case(tenant, before, step.case),
-                sql.insert_entry(tenant, case_id, step.entry),
+                timeline_sql.insert_entry(tenant, case_id, step.entry),
             ]
             closed = step.case.state is CaseState.CLOSED and before.state is not CaseState.CLOSED
             if closed and step.case.resolution is not None:

@@ -7,14 +7,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
-from vettance.aml.case import Alert, Case, CaseEntry, EntryKind, OfficerSettings, Resolution
+from vettance.aml.case import Alert, Case, OfficerSettings, Resolution
 from vettance.db.engine import OF_TENANT, Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import (
     AML_ALERT,
     AML_ALERT_COUNT,
     AML_ALERT_EVENT,
     AML_CASE,
-    AML_CASE_ENTRY,
     AML_EVENT,
     AML_RULESET,
     AML_SETTING,
@@ -364,29 +363,6 @@ def select_open_case(tenant: str, customer: str) -> Statement:
 def select_case(tenant: str, case_id: str) -> Statement:
     """One case."""
     return scoped(AML_CASE, tenant, _SELECT_CASES + "WHERE tenant = ? AND id = ?", (case_id,))
-
-
-_INSERT_ENTRY: Final = Insert(AML_CASE_ENTRY, "tenant, case_id, at_ms, kind, actor, text")
-
-
-def insert_entry(tenant: str, case_id: str, entry: CaseEntry) -> Statement:
-    """Add a line to the timeline of a case."""
-    return insert(_INSERT_ENTRY, tenant, (case_id, entry.at_ms, entry.kind.value, entry.actor, entry.text))
-
-
-def select_entries(tenant: str, case_id: str) -> Statement:
-    """The timeline of a case, oldest first."""
-    return scoped(
-        AML_CASE_ENTRY,
-        tenant,
-        "SELECT at_ms, kind, actor, text FROM aml_case_entry WHERE tenant = ? AND case_id = ? ORDER BY seq",
-        (case_id,),
-    )
-
-
-def entry_of(row: Row) -> CaseEntry:
-    """Make a line of a timeline of a row."""
-    return CaseEntry(row[0], EntryKind(row[1]), row[2], row[3])
 
 
 def select_settings(tenant: str) -> Statement:

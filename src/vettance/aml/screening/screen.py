@@ -12,6 +12,7 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql as aml_sql
+from vettance.aml import timeline_sql
 from vettance.aml.case import Alert, Case, CaseEntry
 from vettance.aml.findings import Severity
 from vettance.aml.screening import sql
@@ -363,4 +364,4 @@ def saving(tenant: str, before: Case | None, placed: ScreeningWrite) -> list[Sta
         if before is None
         else aml_sql.update_case(tenant, before, placed.case)
     )
-    return [saved, *(aml_sql.insert_entry(tenant, placed.case.id, entry) for entry in placed.entries)]
+    return [saved, *(timeline_sql.insert_entry(tenant, placed.case.id, entry) for entry in placed.entries)]

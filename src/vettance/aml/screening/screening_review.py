@@ -7,6 +7,7 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql as aml_sql
+from vettance.aml import timeline_sql
 from vettance.aml.case import Alert, AlertState, Case, CaseEntry, CaseState, EntryKind, Resolution
 from vettance.aml.case_review import Reviewer
 from vettance.aml.screening import sql
@@ -171,7 +172,7 @@ class ScreeningReviewer:
             aml_sql.update_case(tenant, case, after),
             aml_sql.insert_alert(tenant, apart),
             sql.insert_alert_entity(tenant, apart.id, role, entity, digest),
-            aml_sql.insert_entry(tenant, case.id, CaseEntry(now_ms, EntryKind.NOTED, officer, text)),
+            timeline_sql.insert_entry(tenant, case.id, CaseEntry(now_ms, EntryKind.NOTED, officer, text)),
             note_change(aml_sql.AREA, tenant, case.id, now_ms),
         ], after
 
