@@ -87,7 +87,9 @@ def test_a_version_lives_its_life_from_afar(pipeline: Pipeline, group: str) -> N
     pushed = pipeline.ask(group, "push", changed, "--note", "More")
     assert (pushed["saved"], pushed["state"]) == (True, "active")
     assert pipeline.ask(group, "push", changed)["saved"] is False
-    rolled = pipeline.ask(group, "rollback", "--to", number)
+    late = pipeline.run(group, "rollback", "--to", number, "--over", number)
+    assert (late.returncode, "changed these rules" in late.stderr) == (1, True), late.stderr
+    rolled = pipeline.ask(group, "rollback", "--to", number, "--over", str(pushed["version"]))
     assert (rolled["state"], rolled["rollbackOf"]) == ("active", int(number))
     listed = pipeline.ask(group, "list")
     assert {one["state"] for one in listed} >= {"active", "retired", "rejected"}
@@ -191,6 +193,7 @@ def test_what_the_gate_refuses_ends_with_one_and_the_place(pipeline: Pipeline, c
     assert done.returncode == 1
     assert "line 5" in done.stderr
     assert "did you mean metadata.amount?" in done.stderr
+    assert "\n        when: amount > 100\n              ^" in done.stderr
     as_json = pipeline.run("rules", command, file, "--json")
     assert as_json.returncode == 1
     assert json.loads(as_json.stdout)["error"]["faults"][0]["line"] == 5

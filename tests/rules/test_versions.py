@@ -201,7 +201,12 @@ def test_the_commands_take_a_version_through_its_life_and_a_service_follows(
     assert service.cli("rules", "activate", "3", *mine)["state"] == "active"
     service.wait_for(lambda: version_that_decides(caller) == "3")
     assert service.cli("rules", "reject", "2", "--note", "not now", *mine)["state"] == "rejected"
-    back = service.cli("rules", "rollback", *mine)
+    late = service.cli("rules", "rollback", "--over", "2", *mine, ok=False)
+    assert (late.returncode, service.cli("rules", "rollback", "--over", "x", *mine, ok=False).returncode) == (
+        1,
+        2,
+    )
+    back = service.cli("rules", "rollback", "--over", "3", *mine)
     assert (back["version"], back["rollbackOf"]) == (4, 1)
     service.wait_for(lambda: version_that_decides(caller) == "4")
     pushed = service.cli(

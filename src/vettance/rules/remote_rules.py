@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from vettance.commands import fail
+from vettance.rules.fault import pointed
 from vettance.rules.rule import Fault
 from vettance.wire.payload import decode, encode
 
@@ -100,7 +101,9 @@ class RemoteRules:
                 return self._read(reply.read(_ANSWER_BYTES_MAX), reply.status)
         except urllib.error.HTTPError as error:
             with error:
-                self._refuse(path, error.code, error.read(_ANSWER_BYTES_MAX))
+                self._refuse(
+                    path, error.code, error.read(_ANSWER_BYTES_MAX), (body or {}).get("document", "")
+                )
         except urllib.error.URLError as error:
             self._not_asked(f"{self.url} cannot be reached: {_plain(error.reason)}")
         except (OSError, http.client.HTTPException) as error:
@@ -112,7 +115,7 @@ class RemoteRules:
         except ValueError:
             self._not_asked(f"{self.url} answered {status} with something else than JSON; is it the service?")
 
-    def _refuse(self, path: str, status: int, body: bytes) -> NoReturn:
+    def _refuse(self, path: str, status: int, body: bytes, document: str) -> NoReturn:
         try:
             error = decode(body)["error"]
             message, details = str(error["message"]), dict(error.get("details") or {})
@@ -130,7 +133,7 @@ class RemoteRules:
             self._not_asked(f"{self.url} answered {status}: {message}")
         if status == 404:
             fail(_missing(path, message), status=status)
-        faults = [fault_of(one) for one in details.pop("faults", ())]
+        faults = [fault_of(one, document) for one in details.pop("faults", ())]
         if faults:
             more = "".join(f"\n\n{fault}" for fault in faults)
             fail(message, more=more, faults=error["details"]["faults"])
@@ -162,16 +165,18 @@ def _plain(reason: object) -> str:
     return str(text)
 
 
-def fault_of(answer: dict[str, Any]) -> Fault:
-    """Make a fault of what the service answers of it."""
-    where = str(answer["path"])
+def fault_of(answer: dict[str, Any], document: str) -> Fault:
+    """Make a fault of what the service answers of it; the place is shown in the document that was sent."""
+    where, line, column = str(answer["path"]), answer.get("line"), answer.get("column")
+    excerpt = pointed(document, line, column, 1) if document and line and column else ()
     return Fault(
         where.replace("rules.", "rule ", 1) if where.startswith("rules.") else where,
         str(answer["message"]),
-        answer.get("line"),
-        answer.get("column"),
+        line,
+        column,
         answer.get("hint"),
         answer.get("severity") == "warning",
+        tuple(excerpt),
     )
 
 

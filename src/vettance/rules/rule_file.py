@@ -173,8 +173,9 @@ class RuleFiles:
 
     def _show_check(self, file: Path, server: RemoteRules, *, as_json: bool) -> None:
         """Have a service check FILE, and show what it finds."""
-        found = server.post(f"{self.path}/rulesets/check", {"document": read_rules(file)})
-        faults = [fault_of(one) for one in found["faults"]]
+        document = read_rules(file)
+        found = server.post(f"{self.path}/rulesets/check", {"document": document})
+        faults = [fault_of(one, document) for one in found["faults"]]
         if not found["ok"]:
             refuse(file, faults)
         warn(faults)
@@ -207,11 +208,12 @@ class RuleFiles:
 
     def _ask_tests(self, file: Path, server: RemoteRules) -> list[JSON]:
         """Have a service run the tests of FILE; what else is wrong with it ends the command."""
-        found = server.post(f"{self.path}/rulesets/check", {"document": read_rules(file)})
+        document = read_rules(file)
+        found = server.post(f"{self.path}/rulesets/check", {"document": document})
         failed = {f"test {one['test']!r}" for one in found["tests"] if not one["passed"]}
         broken = [
             fault
-            for fault in map(fault_of, found["faults"])
+            for fault in (fault_of(one, document) for one in found["faults"])
             if not fault.warning and fault.message.partition(": ")[0] not in failed
         ]
         if broken:

@@ -263,7 +263,7 @@ class Versions(StoredRules):
         before = self._remote_version(server, None)
         document = read_rules(file)
         checked = server.post(f"{self.path}/rulesets/check", {"document": document})
-        faults = [fault_of(one) for one in checked["faults"]]
+        faults = [fault_of(one, document) for one in checked["faults"]]
         if not checked["ok"]:
             refuse(file, faults)
         try:

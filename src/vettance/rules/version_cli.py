@@ -69,6 +69,12 @@ by_option = click.option(
 break_glass_option = click.option(
     "--break-glass", metavar="NOTE", callback=_read_break_glass, help="Without approval, and why."
 )
+over_option = click.option(
+    "--over",
+    type=Whole(0, 2**31 - 1),
+    metavar="VERSION",
+    help="Only while this version is in force; 0: while none is.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +121,11 @@ def _shown(one: RuleSetVersion, said: str, *, as_json: bool, **more: Any) -> Non
     show(version_out(one) | more, said, as_json=as_json)
 
 
-def _shown_answer(answer: JSON, draft: bool, *, as_json: bool) -> None:
+def _shown_answer(answer: JSON, document: str, draft: bool, *, as_json: bool) -> None:
     """Show what a service answers to a version that was saved."""
     if not as_json:
-        for fault in map(fault_of, answer["faults"]):
-            click.echo(f"{fault}\n", err=True)
+        for one in answer["faults"]:
+            click.echo(f"{fault_of(one, document)}\n", err=True)
     show(answer, f"Version {answer['version']} is {'a draft' if draft else 'proposed'}.", as_json=as_json)
 
 
@@ -151,8 +157,9 @@ def _add_propose(sets: StoredRules) -> None:
     ) -> None:
         if server is not None:
             local_only("actor")
-            body = {"document": read_rules(file), "note": note, "propose": not draft}
-            _shown_answer(server.post(f"{sets.path}/rulesets", body), draft, as_json=as_json)
+            document = read_rules(file)
+            body = {"document": document, "note": note, "propose": not draft}
+            _shown_answer(server.post(f"{sets.path}/rulesets", body), document, draft, as_json=as_json)
             return
         faults: tuple[Fault, ...]
         if draft:
@@ -243,6 +250,7 @@ def _add_activate(sets: StoredRules) -> None:
     @sets.group.command("activate", help=sets.help(text, "activate 5 --tenant ten_0190…"))
     @version_argument
     @tenant_or_server
+    @over_option
     @break_glass_option
     @by_option
     @json_option
@@ -251,6 +259,7 @@ def _add_activate(sets: StoredRules) -> None:
         version: int,
         tenant_id: str,
         server: RemoteRules | None,
+        over: int | None,
         break_glass: str | None,
         actor: str,
         as_json: bool,
@@ -259,10 +268,12 @@ def _add_activate(sets: StoredRules) -> None:
         said = f"Version {version} is in force."
         if server is not None:
             local_only("actor")
-            body = {} if break_glass is None else {"breakGlass": break_glass}
+            body = _given(over=over, breakGlass=break_glass)
             show(server.post(sets.step(version, "activate"), body), said, as_json=as_json)
             return
-        one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.activate(version, break_glass))
+        one = steps_of(
+            *(sets, data, tenant_id, actor), lambda steps: steps.activate(version, break_glass, over=over)
+        )
         _shown(one, said, as_json=as_json)
 
 
@@ -275,6 +286,7 @@ def _add_rollback(sets: StoredRules) -> None:
     @sets.group.command("rollback", help=sets.help(text, "rollback --tenant ten_0190…"))
     @tenant_or_server
     @click.option("--to", type=VERSION, help="Which version; the one that was in force before when left out.")
+    @over_option
     @by_option
     @json_option
     @data_option
@@ -282,20 +294,25 @@ def _add_rollback(sets: StoredRules) -> None:
         tenant_id: str,
         server: RemoteRules | None,
         to: int | None,
+        over: int | None,
         actor: str,
         as_json: bool,
         data: str | None,
     ) -> None:
         if server is not None:
             local_only("actor")
-            body = {} if to is None else {"to": to}
-            found = server.post(f"{sets.path}/rulesets/rollback", body)
+            found = server.post(f"{sets.path}/rulesets/rollback", _given(to=to, over=over))
         else:
-            one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.roll_back(to))
+            one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.roll_back(to, over))
             found = version_out(one)
         origin = found["rollbackOf"]
         said = f"Version {found['version']} is in force; its rules are those of version {origin}."
         show(found, said, as_json=as_json)
+
+
+def _given(**members: int | str | None) -> dict[str, int | str]:
+    """Return the members of a body that were given."""
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _add_log(sets: StoredRules) -> None:
