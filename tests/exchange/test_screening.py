@@ -219,6 +219,22 @@ def test_no_file_is_written_over_another_one_of_the_run(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["customers.csv", "link.csv"]
 
 
+def test_earlier_results_are_overwritten_on_demand_only(data: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "customers.csv", tmp_path / "results.csv"
+    file.write_text(CUSTOMERS)
+    screened_but_some(data, "screen", str(file), "--output", str(out), "--json")
+    errors = tmp_path / "customers.csv.errors.ndjson"
+    for kept, also in ((out, ()), (errors, ("--output", str(tmp_path / "other.csv")))):
+        before = kept.read_text("utf-8")
+        done = run_cli(data, "screen", str(file), *(also or ("--output", str(out))), ok=False)
+        assert done.returncode == 1
+        assert f"{kept} is there already; --force overwrites it" in done.stderr
+        assert kept.read_text("utf-8") == before
+    out.write_text("earlier")
+    screened_but_some(data, "screen", str(file), "--output", str(out), "--force", "--json")
+    assert len(read_csv(out)) == 4
+
+
 def test_devices_take_results_and_refused_rows(data: Path, tmp_path: Path) -> None:
     file = tmp_path / "customers.csv"
     file.write_text(CUSTOMERS)

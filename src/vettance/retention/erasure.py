@@ -28,6 +28,7 @@ from vettance.retention.stored_texts import (
     ENTRIES,
     KEPT,
     LISTS,
+    OWN_WORDS,
     REWRITTEN,
     TextColumns,
 )
@@ -111,7 +112,9 @@ class Eraser:
             forget_kept_forms(tenant),
             *(note_change(area, tenant, subject, self._now_ms) for area in changed),
         )
-        known = bool(mine or others or seqs or rows or any(one.count for one in kept))
+        # The configuration has words that are no names: a rule about payments does not know a customer.
+        told = any(one.count and one.why != OWN_WORDS for one in kept)
+        known = bool(mine or others or seqs or rows or told)
         events = len({*mine, *others, *seqs})
         return ErasureResult(pseudonyms[external_id], events, rows, kept, known)
 

@@ -72,7 +72,7 @@ _LAW: Final = (
     "the law against money laundering has them kept, in the EU for five years after the relationship ends "
     "(Directive (EU) 2015/849, Article 40; GDPR, Article 17(3)(b)); --also aml rewrites them too"
 )
-_OWN_WORDS: Final = "it is the tenant's own configuration, which works by these words; change it there"
+OWN_WORDS: Final = "it is the tenant's own configuration, which works by these words; change it there"
 
 _TEXTS_OF_FEATURES: Final = ("document", "features", "changes", "note", "author")
 _TEXTS_OF_RULES: Final = ("document", "note", "pushed", "author", "approved_by", "broken_glass")
@@ -117,34 +117,32 @@ KEPT: Final = (
         ENTRIES,
         LISTS,
     ),
-    RetainedRecords("names of the tenant", _OWN_WORDS, TextColumns("tenant", ("id",), ("name", "settings"))),
-    RetainedRecords("names of API keys", _OWN_WORDS, TextColumns("api_key", ("id",), ("name",))),
+    RetainedRecords("names of the tenant", OWN_WORDS, TextColumns("tenant", ("id",), ("name", "settings"))),
+    RetainedRecords("names of API keys", OWN_WORDS, TextColumns("api_key", ("id",), ("name",))),
     RetainedRecords(
-        "rule sets", _OWN_WORDS, TextColumns("ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)
+        "rule sets", OWN_WORDS, TextColumns("ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)
     ),
     RetainedRecords(
         "AML rule sets",
-        _OWN_WORDS,
+        OWN_WORDS,
         TextColumns("aml_ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True),
     ),
-    RetainedRecords("backtests", _OWN_WORDS, TextColumns("backtest", ("id",), ("ask", "result", "error"))),
-    RetainedRecords("steps with rule sets", _OWN_WORDS, TextColumns("rule_step", ("id",), ("actor", "note"))),
+    RetainedRecords("backtests", OWN_WORDS, TextColumns("backtest", ("id",), ("ask", "result", "error"))),
+    RetainedRecords("steps with rule sets", OWN_WORDS, TextColumns("rule_step", ("id",), ("actor", "note"))),
     RetainedRecords(
-        "changes of models", _OWN_WORDS, TextColumns("model_change", ("id",), ("note", "broken_glass"))
+        "changes of models", OWN_WORDS, TextColumns("model_change", ("id",), ("note", "broken_glass"))
     ),
     RetainedRecords(
         "feature sets",
-        _OWN_WORDS,
+        OWN_WORDS,
         TextColumns("feature_version", ("version",), _TEXTS_OF_FEATURES, has_numbers=True),
     ),
-    RetainedRecords("names of streams", _OWN_WORDS, TextColumns("stream_consumer", ("name",), ("name",))),
-    RetainedRecords(
-        "streams of messages", _OWN_WORDS, TextColumns("stream_message", ("seq",), ("consumer",))
-    ),
-    RetainedRecords("URLs of webhooks", _OWN_WORDS, TextColumns("subscription", ("id",), ("url",))),
+    RetainedRecords("names of streams", OWN_WORDS, TextColumns("stream_consumer", ("name",), ("name",))),
+    RetainedRecords("streams of messages", OWN_WORDS, TextColumns("stream_message", ("seq",), ("consumer",))),
+    RetainedRecords("URLs of webhooks", OWN_WORDS, TextColumns("subscription", ("id",), ("url",))),
     RetainedRecords(
         "own watchlists",
-        _OWN_WORDS,
+        OWN_WORDS,
         TextColumns("watchlist_version", ("source", "version"), ("files",)),
     ),
 )

@@ -25,7 +25,9 @@ from vettance.commands import (
     fail,
     file_digest,
     find_tenant,
+    force_option,
     json_option,
+    keep_existing,
     open_store,
     output_option,
     show,
@@ -80,6 +82,7 @@ class _Row(msgspec.Struct, frozen=True):
 )
 @click.option("--errors", type=_PATH, help="Where refused rows go; FILE.errors.ndjson if left out.")
 @click.option("--workers", type=Whole(1, 64), help="Processes that search; one for each processor.")
+@force_option
 @click.option("--restart", is_flag=True, help="Begin anew instead of going on with a run that was cut off.")
 @json_option
 @data_option
@@ -91,6 +94,7 @@ def screen_file(
     file_format: str | None,
     errors: Path | None,
     workers: int | None,
+    force: bool,
     restart: bool,
     as_json: bool,
     data: str | None,
@@ -99,8 +103,9 @@ def screen_file(
 
     Columns: name (or inputName), id (externalId), type, dob, nationality, aliases and documents (several by
     `;`, documents as `passport:X123`), profile; only the name is required. Run again after an interruption,
-    it goes on where it stopped. With --tenant, each row is kept as POST /aml/screen keeps it. Exits 1 when
-    rows were refused; the others are screened all the same.
+    it goes on where it stopped. With --tenant, each row is kept as POST /aml/screen keeps it. Results and
+    refused rows of an earlier run are not overwritten without --force. Exits 1 when rows were refused; the
+    others are screened all the same.
 
     Example: vettance screen customers.csv --tenant ten_0190… --output results.parquet
     """
@@ -112,6 +117,8 @@ def screen_file(
     out = out or file.with_name(f"{file.stem}.screened.csv")
     errors = errors or file.with_name(file.name + ".errors.ndjson")
     hold_apart({"--output": out, "--errors": errors}, {"FILE": file})
+    for path in (out, errors):
+        keep_existing(path, force=force)
 
     async def work() -> JSON:
         async with open_store(data) as (store, settings):
