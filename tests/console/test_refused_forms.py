@@ -162,6 +162,11 @@ def test_the_form_that_is_most_alike_is_filled() -> None:
     assert "checked" not in second
     assert "secret" not in second
     assert typed_fields(page, SentForm("POST", "/y", "/page", pairs)) is None
+    turned = filled_again(
+        page, sent, SaidFaults(("No a\u202eb.", "Nor c\u202ed."), {"notes": "No e\u202ef."})
+    )
+    assert [f"{one}[U+202E]{two}" in turned for one, two in ("ab", "cd", "ef")] == [True] * 3
+    assert "\u202e" not in turned
     assert filled_again(page, SentForm("GET", "/x", "/page", pairs), SaidFaults()) == page
 
 

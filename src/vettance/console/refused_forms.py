@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from vettance.console.unseen_characters import named_unseen
+
 #: The field of a form that was refused: the page it is on, which is not the address it was sent to.
 PAGE_FIELD: Final = "shown-on"
 _TAGS: Final = re.compile(
@@ -242,14 +244,19 @@ def _mark_fault(field: _Tag, fault_id: str, fault: str) -> tuple[int, int, str]:
     described = field.members.get("aria-describedby")
     field.members["aria-describedby"] = f"{described} {fault_id}" if described else fault_id
     place = field.closed[1]
-    return place, place, f'<p class="fault" id="{fault_id}">{escape(fault)}</p>'
+    return place, place, f'<p class="fault" id="{fault_id}">{_shown(fault)}</p>'
+
+
+def _shown(said: str) -> str:
+    # The page is made already, and what is said may quote what was sent.
+    return named_unseen(escape(said))
 
 
 def _head(sent: SentForm, above: Sequence[str]) -> str:
     """Return what a refused form begins with: why it was refused, and the page it is on."""
     parts = []
     if above:
-        lead, *rest = map(escape, above)
+        lead, *rest = map(_shown, above)
         parts.append(
             f'<div class="refused" role="alert"><p><strong>{lead}</strong> {" ".join(rest)}</p></div>'
         )

@@ -64,17 +64,18 @@ def with_unseen_shown(page: str) -> str:
 def _tag(tag: str) -> str:
     if tag.startswith("<textarea"):
         return _without_marks(tag)
-    return _without_marks(_READ_ATTRIBUTES.sub(lambda found: _named(found[0]), tag))
+    return _without_marks(_READ_ATTRIBUTES.sub(lambda found: named_unseen(found[0]), tag))
 
 
 def _text(text: str, *, plain: bool) -> str:
-    named = _named(text)
+    named = named_unseen(text)
     if plain:
         return _without_marks(named)
     return named.replace(_BEGINS, _ISOLATE).replace(_ENDS, _ISOLATE_ENDS)
 
 
-def _named(text: str) -> str:
+def named_unseen(text: str) -> str:
+    """Return a text that shows what has no shape, `[U+202E]`."""
     return _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
