@@ -99,6 +99,19 @@ def test_a_list_of_ones_own_that_is_not_utf8_is_refused_by_its_line(tmp_path: Pa
     run_cli(tmp_path / "data", "watchlist", "import", "--source", "csv", str(marked))
 
 
+def test_what_names_no_country_is_told_with_its_row(tmp_path: Path) -> None:
+    rows = "A. One,NL;Xland,passport:N1:Yland\nB. Two,de,passport:N2:\nC. Three,,N3\n"
+    path = write(tmp_path, "own.csv", f"name,countries,documents\n{rows}")
+    done = run_cli(tmp_path / "data", "watchlist", "import", "--source", "csv", str(path), "--json", ok=False)
+    assert done.returncode == 0
+    said = [
+        f"own.csv, row 2: '{text}' is no country; the entity is listed without it"
+        for text in ("Xland", "Yland")
+    ]
+    assert json.loads(done.stdout)["warnings"] == said
+    assert done.stderr.splitlines() == [f"Warning: {one}" for one in said]
+
+
 def test_an_official_list_of_another_encoding_is_read(tmp_path: Path) -> None:
     text = publishers.SDN.replace("TORVALDSEN", "TORVALDSÉN")
     path = write(tmp_path, "sdn.csv", text, "cp1252")

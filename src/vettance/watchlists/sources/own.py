@@ -6,6 +6,7 @@ Columns, of which only `name` is required; several values are separated by `;`: 
 `gender`, `cities`, `programmes`, `reason`, `remarks`, `listed_on`, `reference`, `source`.
 """
 
+import functools
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,10 +31,27 @@ def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
             yield _row(source, row, path, number)
 
 
-def _row(source: str, row: dict[str, str], path: Path, number: int) -> Entity:
-    def values(column: str) -> list[str]:
-        return [text.strip() for text in row.get(column, "").split(";") if text.strip()]
+def unknown_countries(paths: Sequence[Path]) -> Iterator[tuple[str, int, str]]:
+    """Yield (name of the file, row, text) of what names no country: the entity is listed without it."""
+    for path in paths:
+        for number, row in enumerate(csv_records(path, ("name",)), 2):
+            told = [*_values(row, "countries"), *(_document(text)[2] for text in _values(row, "documents"))]
+            yield from ((path.name, number, text) for text in told if text and not country_code(text))
 
+
+def _values(row: dict[str, str], column: str) -> list[str]:
+    return [text.strip() for text in row.get(column, "").split(";") if text.strip()]
+
+
+def _document(text: str) -> tuple[str, str, str]:
+    """Return the kind, the value and the country of `passport:A123456:IR`."""
+    kind, _, rest = text.partition(":")
+    value, _, country = rest.rpartition(":") if ":" in rest else (rest, "", "")
+    return kind, value or text, country.strip()
+
+
+def _row(source: str, row: dict[str, str], path: Path, number: int) -> Entity:
+    values = functools.partial(_values, row)
     label = row.get("type", "").strip().upper() or "UNKNOWN"
     if label not in list(EntityType):
         raise SourceFault(f"{path.name}, row {number}: type is not one of {', '.join(EntityType)}")
@@ -59,9 +77,8 @@ def _row(source: str, row: dict[str, str], path: Path, number: int) -> Entity:
     draft.add("cities", *values("cities"))
     draft.add("programmes", *values("programmes"))
     for text in values("documents"):
-        kind, _, rest = text.partition(":")
-        value, _, country = rest.rpartition(":") if rest.count(":") else (rest, "", "")
-        draft.add_document(document_kind(kind), value or text, country_code(country))
+        kind, value, country = _document(text)
+        draft.add_document(document_kind(kind), value, country_code(country))
     draft.gender = row.get("gender", "")[:1].casefold()
     draft.reason = row.get("reason", "")
     draft.remarks = row.get("remarks", "")
