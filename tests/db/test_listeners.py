@@ -11,7 +11,8 @@ from vettance.db.tables import AUDIT_ENTRY, CHANGE, DELIVERY, LIST_ENTRY
 from vettance.events.event import read_event
 from vettance.lists import sql as lists_sql
 from vettance.lists.entry import EntryType, ListEntry, ListType
-from vettance.lists.rule_additions import ADDED, FULL, PRESENT, ListAdditions, RuleAdditions, Written
+from vettance.lists.rule_additions import ADDED, FULL, PRESENT, ListAdditions, RuleAdditions
+from vettance.lists.write_additions import Written, write_additions
 from vettance.outbox import FAN_OUT_MAX, MessageType, enqueue, select_fan_out
 from vettance.rules.list_effect import effects_of
 from vettance.rules.rule import ListEffect, Rule
@@ -101,7 +102,7 @@ class Deciding:
             last.append(self.plan(device))
             return last[-1], last[-1].statements
 
-        await self.additions.write(store, again(), again)
+        await write_additions(store, self.additions, again(), again)
         return last[-1].recorded[0][3:]
 
 

@@ -16,6 +16,7 @@ SHELL_PACKAGES = {"web", "db", "demo", "console"}
 PORTS = {"streams/broker.py", "deployment/protocols.py", "limits/verdict.py", "velocity/port.py"}
 #: Flows (verbs) and doors may await; every other file thinks without waiting.
 VERBS = {
+    "write_additions.py",
     "share_look.py",
     "queue_looks.py",
     "time_slice.py",

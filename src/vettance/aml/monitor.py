@@ -24,6 +24,7 @@ from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
 from vettance.lists.rule_additions import NOTHING_ADDED, KnownEntries, RuleAdditions
+from vettance.lists.write_additions import announce, look_up
 from vettance.rules.rollout import acting, withhold
 from vettance.snoozes.snooze import Snoozes
 from vettance.telemetry.meters import Meters
@@ -280,7 +281,7 @@ class Monitor:
         """Plan what an event puts on lists with what the store holds, where it puts anything there."""
         if self.additions is None or not thought.additions.keys:
             return thought
-        return self._plan_additions(tenant, thought, await self.additions.look(thought.additions, read))
+        return self._plan_additions(tenant, thought, await look_up(self.additions, thought.additions, read))
 
     def _drop_lock(self, tenant: str, subject: str) -> None:
         lock = self._customers.get((tenant, subject))
@@ -308,7 +309,7 @@ class Monitor:
             else:
                 break
         if self.additions is not None:
-            await self.additions.tell(thought.additions)
+            await announce(self.additions, thought.additions)
         return stored
 
     async def raise_alerts(

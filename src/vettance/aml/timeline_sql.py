@@ -6,7 +6,7 @@ from vettance.aml.case import CaseEntry, EntryKind
 from vettance.db.engine import Row, Statement, insert, scoped
 from vettance.db.tables import AML_CASE, AML_CASE_ENTRY, Insert
 
-#: Every change of a case can be told from the one before.
+#: No two changes of a case have the same moment.
 _TOUCH_CASE: Final = (
     "UPDATE aml_case SET updated_at_ms = CASE WHEN updated_at_ms < ? THEN ? ELSE updated_at_ms + 1 END "
     "WHERE tenant = ? AND id = ?"

@@ -149,6 +149,7 @@ AUDIT_ENTRY: Final = Table("audit_entry")
 AUDIT_PART: Final = Table("audit_part")
 
 LIST_ENTRY: Final = Table("list_entry", counts="list_count")
+LIST_COUNT: Final = Table("list_count")
 RULESET: Final = Table("ruleset")
 RULE_STEP: Final = Table("rule_step")
 EVENT: Final = Table("event")

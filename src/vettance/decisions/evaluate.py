@@ -22,7 +22,8 @@ from vettance.feedback.label import Label
 from vettance.feedback.label_change import LabelChange, changes_of
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook
-from vettance.lists.rule_additions import RuleAdditions, Written
+from vettance.lists.rule_additions import RuleAdditions
+from vettance.lists.write_additions import Written, write_additions
 from vettance.models.serving_model import ServingModels
 from vettance.outbox import MessageType, enqueue
 from vettance.snoozes.snooze import Snoozes
@@ -208,7 +209,9 @@ class Evaluator:
             return added, [*rows_of(tenant, evaluated, kept, source, sent, signals), *added.statements, *more]
 
         first = written()
-        await self._store_events(tenant, (event_id,), self.additions.write(self._store, first, written))
+        await self._store_events(
+            tenant, (event_id,), write_additions(self._store, self.additions, first, written)
+        )
         self._count(source, evaluated, record, started_ns)
         return evaluated
 

@@ -15,7 +15,7 @@ import msgspec
 from vettance import clock
 from vettance.audit.chain import AuditEntry
 from vettance.audit.sql import record
-from vettance.db.engine import Clash, Lost, Row, Statement, Store
+from vettance.db.engine import Statement
 from vettance.ids import IdSource
 from vettance.lists import sql
 from vettance.lists.answers import added_payload
@@ -49,8 +49,6 @@ FULL: Final = "full"
 #: It would have ended before the event was decided.
 OVER: Final = "over"
 
-#: How often an event is written whose plan the store does not agree with.
-_TRIES: Final = 4
 #: How long lists that were full count as full. An attack must not have each of its events look again.
 _FULL_MS: Final = 1_000
 
@@ -60,7 +58,6 @@ RecordedAddition = tuple[int, str, str, str, str]
 
 #: A value on a list of a tenant.
 EntryKey = tuple[str, EntryType, str, ListType]
-Read = Callable[[Statement], Awaitable[list[Row]]]
 
 
 class ListAdditions(NamedTuple):
@@ -80,8 +77,6 @@ KnownEntries = Mapping[EntryKey, ListEntry | None]
 
 NOTHING_ADDED: Final = ListAdditions([], [], [], [])
 _NOTHING_KNOWN: Final[KnownEntries] = {}
-#: A plan, and everything that is written of its event.
-Written = tuple[ListAdditions, Sequence[Statement]]
 _NOTHING_UNDER_WAY: Final = contextlib.nullcontext()
 
 
@@ -107,7 +102,7 @@ class RuleAdditions:
         tenant_of: Callable[[str], Tenant | None],
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._books = books
         self._ids = ids
         self._tenant_of = tenant_of
@@ -146,54 +141,15 @@ class RuleAdditions:
             plan.recorded.append((place, effect.list, effect.type, became, entry_id))
         return plan
 
-    def write(self, store: Store, written: Written, again: Callable[[], Written]) -> Awaitable[object]:
-        """Write an event with its plan; with `again`, which plans anew, where the store does not agree.
+    def note_full(self, tenant: str) -> None:
+        """Note that the lists of a tenant are full; for a moment nothing is added."""
+        self._full_until_ms[tenant] = self.now_ms() + _FULL_MS
 
-        Raises as `Store.write` does.
-        """
-        plan, statements = written
-        return self._write(store, plan, statements, again) if plan.keys else store.write(*statements)
-
-    async def _write(
-        self, store: Store, plan: ListAdditions, statements: Sequence[Statement], again: Callable[[], Written]
-    ) -> None:
-        for left in reversed(range(_TRIES)):
-            try:
-                with self.under_way(plan):
-                    await store.write(*statements)
-            except (Clash, Lost):
-                if not left:
-                    raise
-                self._take(await self.look(plan, store.read))
-                plan, statements = again()
-            else:
-                break
-        await self.tell(plan)
-
-    async def tell(self, plan: ListAdditions) -> None:
-        """Tell other processes of what a commit has added."""
-        if plan.entries and self.announce is not None:
-            await self.announce(plan.entries[0].tenant)
-
-    async def look(self, plan: ListAdditions, read: Read) -> KnownEntries:
-        """Return what the store holds of the values of a plan; notes whether lists are full."""
-        known: dict[EntryKey, ListEntry | None] = {}
-        for key in dict.fromkeys(plan.keys):
-            tenant, entry_type, value, list_type = key
-            now_ms = self._now_ms()
-            rows = await read(sql.select_by_value(tenant, entry_type, value, now_ms))
-            same = [entry for entry in map(sql.entry_of, rows) if entry.list_type is list_type]
-            known[key] = same[0] if same else None
-            counted = await read(sql.count_live(tenant, now_ms))
-            if counted and counted[0][0] >= self._entries_max(tenant):
-                self._full_until_ms[tenant] = now_ms + _FULL_MS
-        return known
-
-    def _take(self, known: KnownEntries) -> None:
+    def take(self, known: KnownEntries) -> None:
         """Bring the mirror in line with what the store holds."""
         for (tenant, entry_type, value, list_type), entry in known.items():
             book = self._books.setdefault(tenant, ListBook())
-            while (held := book.find(entry_type, value, list_type, self._now_ms())) is not None:
+            while (held := book.find(entry_type, value, list_type, self.now_ms())) is not None:
                 book.drop(held.id)
             if entry is not None:
                 book.put(entry)
@@ -233,7 +189,7 @@ class RuleAdditions:
             if self._is_full(wanted.tenant, wanted.now_ms, book):
                 return FULL, ""
             new = self._new_entry(wanted, entry_type, list_type, value)
-            plan.statements.extend(sql.insert_entry(new, self._entries_max(wanted.tenant)))
+            plan.statements.extend(sql.insert_entry(new, self.entries_max(wanted.tenant)))
             plan.statements.extend(self._message(new, wanted.now_ms))
             self._put(wanted, new, ADDED, plan)
             return ADDED, new.id
@@ -250,17 +206,18 @@ class RuleAdditions:
         self._put(wanted, longer, EXTENDED, plan)
         return EXTENDED, found.id
 
-    def _entries_max(self, tenant: str) -> int:
+    def entries_max(self, tenant: str) -> int:
+        """Return how many entries the lists of a tenant may hold."""
         known = self._tenant_of(tenant)
         return LIST_ENTRIES_MAX if known is None else known.list_entries
 
     def _is_full(self, tenant: str, now_ms: int, book: ListBook | None) -> bool:
         if now_ms < self._full_until_ms.get(tenant, 0):
             return True
-        if book is None or len(book) < self._entries_max(tenant):
+        if book is None or len(book) < self.entries_max(tenant):
             return False
         book.forget(now_ms)
-        if len(book) < self._entries_max(tenant):
+        if len(book) < self.entries_max(tenant):
             return False
         self._full_until_ms[tenant] = now_ms + _FULL_MS
         return True

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
-from vettance.db.tables import LIST_ENTRY
+from vettance.db.tables import LIST_COUNT, LIST_ENTRY
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
 AREA = "list"
@@ -77,7 +77,7 @@ def require_entry(tenant: str, entry_id: str) -> Statement:
 def count_live(tenant: str, now_ms: int) -> Statement:
     """How many entries of a tenant have not expired; costs the same however many there are."""
     return scoped(
-        LIST_ENTRY,
+        LIST_COUNT.reading(LIST_ENTRY),
         tenant,
         "SELECT entries - (SELECT COUNT(*) FROM list_entry WHERE tenant = ? AND expires_at_ms <= ?) "
         "FROM list_count WHERE tenant = ?",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from vettance.commands import (
 from vettance.option_types import StoredFile, Whole
 from vettance.watchlists import sql
 from vettance.watchlists.sources.formats import SourceFault
-from vettance.watchlists.sources.own import unknown_countries
+from vettance.watchlists.sources.own import doubts_of
 from vettance.watchlists.sources.source_table import OWN, SOURCES
 from vettance.watchlists.subject_screening import Profile
 
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from vettance.watchlists.list_store import Version
     from vettance.watchlists.refresh import ImportResult, Progress
 
-#: Warnings of an import on standard error; the answer in JSON has all of them.
-_WARNINGS_SHOWN = 20
+_WARNINGS_SHOWN = 20  # The answer in JSON has all of them.
 
 _files = click.argument("paths", nargs=-1, metavar="FILE…", type=StoredFile())
 #: All names between brackets, as Click shows a choice, would be one line that no window is wide enough for.
@@ -150,8 +149,7 @@ def import_files(
     """Import the files of one list. A running server screens with it within seconds.
 
     The files of a set (OFAC's CSV files) may stand in any order. `--source sample` needs no file. With
-    --source csv and --tenant, the list is that tenant's own; what names no country there is left out with a
-    warning.
+    --source csv and --tenant, the list is that tenant's own.
 
     Example: vettance watchlist import --source us_ofac_sdn sdn.csv alt.csv add.csv sdn_comments.csv
     """
@@ -171,20 +169,12 @@ def import_files(
             )
 
         done = _run(data, work, make=True)
-    warnings = _doubts(paths) if source in ("csv", OWN) else []
+    warnings = [*doubts_of(paths)] if source in ("csv", OWN) else []
     for warning in warnings[:_WARNINGS_SHOWN]:
         click.echo(f"Warning: {warning}", err=True)
     if len(warnings) > _WARNINGS_SHOWN:
         click.echo(f"Warning: {len(warnings) - _WARNINGS_SHOWN:,} more are like that.", err=True)
     show(_import_details(done) | {"warnings": warnings}, _words(done), as_json=as_json)
-
-
-def _doubts(paths: Sequence[Path]) -> list[str]:
-    """Say what of a list of one's own was left out."""
-    return [
-        f"{name}, row {number}: {text[:60]!r} is no country; the entity is listed without it"
-        for name, number, text in unknown_countries(paths)
-    ]
 
 
 @watchlist.command("remove")

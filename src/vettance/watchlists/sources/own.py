@@ -31,12 +31,15 @@ def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
             yield _row(source, row, path, number)
 
 
-def unknown_countries(paths: Sequence[Path]) -> Iterator[tuple[str, int, str]]:
-    """Yield (name of the file, row, text) of what names no country: the entity is listed without it."""
+def doubts_of(paths: Sequence[Path]) -> Iterator[str]:
+    """Say of each text that names no country in which row it is; the entity is listed without it."""
     for path in paths:
         for number, row in enumerate(csv_records(path, ("name",)), 2):
             told = [*_values(row, "countries"), *(_document(text)[2] for text in _values(row, "documents"))]
-            yield from ((path.name, number, text) for text in told if text and not country_code(text))
+            for text in told:
+                if text and not country_code(text):
+                    place = f"{path.name}, row {number}"
+                    yield f"{place}: {text[:60]!r} is no country; the entity is listed without it"
 
 
 def _values(row: dict[str, str], column: str) -> list[str]:
