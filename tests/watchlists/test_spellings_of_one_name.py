@@ -115,3 +115,68 @@ def test_other_characters_of_one_sound_are_another_name() -> None:
     assert not other_characters("马英九", "馬英九")
     assert compared("高石早苗", "高市早苗", PERSON) < 75
     assert compared("马英九", "馬英九", PERSON) >= 95
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed"),
+    [
+        ("OOO Torgovyy Dom Brevnov", "OOO TD Brevnov"),
+        ("NIP Brevnov", "Научно-инженерное предприятие Бревнов"),
+        ("АО Бревнов завод мощных транзисторов Гранит", "AO BZMT Granit"),
+    ],
+)
+def test_initials_stand_for_words_where_a_name_agrees(asked: str, listed: str) -> None:
+    assert compared(asked, listed) >= 85
+
+
+def test_initials_stand_for_no_other_words_and_alone_for_nobody() -> None:
+    assert compared("OOO Stroitelnyy Dom Brevnov", "OOO TD Brevnov") < 75
+    assert compared("Torgovyy Dom Optika", "TDO") < 75
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed"),
+    [
+        (
+            "Brevnov Exchange and International Transfer Company",
+            "Brevnov Exchange and Money Transfer Company",
+        ),
+        (
+            "Granit Brevnov Kamnev Quarry Inspection Measuring",
+            "Tremol Granit Brevnov Kamnev Quarry Inspection",
+        ),
+        ("Liga para un Granito Seguro", "Liga pentru un Granito Seguro"),
+    ],
+)
+def test_a_word_that_lists_write_otherwise_leaves_a_long_name_one(asked: str, listed: str) -> None:
+    assert compared(asked, listed) >= 75
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed"),
+    [
+        ("Brevnov Exchange and Transfer Company", "Kamnev Exchange and Transfer Company"),
+        ("Quarry Front of Granite and Basalt Libya", "Quarry Front of Granite and Basalt Khorasan"),
+        ("Brevnov Shipping Company", "Brevnov Insurance Company"),
+    ],
+)
+def test_another_name_town_or_business_makes_two_organisations(asked: str, listed: str) -> None:
+    assert compared(asked, listed) < 75
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed"),
+    [
+        ("Бревновский завод прокатных валков", "Brevnov Mill Rolls Plant"),
+        ("كتيبة قرانيت", "Granit Battalion"),
+        ("مصرف نينوى", "Nineveh Bank"),
+        ("國家超級計算 超算中心", "Supercomputing Center"),
+    ],
+)
+def test_words_of_trades_and_forces_are_read_by_what_they_mean(asked: str, listed: str) -> None:
+    assert compared(asked, listed) >= 75
+
+
+@pytest.mark.parametrize("spelt", ["Abdull", "Abdlu", "Adbul", "Abduul", "Bdul"])
+def test_the_servant_is_read_in_a_misspelt_compound(spelt: str) -> None:
+    assert compared(f"{spelt} Tremol", "Abdul Tremol", PERSON) >= 85

@@ -15,6 +15,7 @@ from vettance.watchlists.usual_spellings import misspelt, spellings, usual_words
         ("National Kranian Quarry Company", "National Iranian Quarry Company"),
         ("Rourteenth Quarry GmbH", "Fourteenth Quarry GmbH"),
         ("Quarry Plnats PJSC", "Quarry Plants PJSC"),
+        ("Irqai Granit Bank", "Iraqi Granit Bank"),
         ("sociedad de resposabilidad limitada Granito", "sociedad de responsabilidad limitada Granito"),
         ("Quarry Joint Venturd", "Quarry Joint Venture"),
         ("Publichneo Aktsionernoe Obschestvo Granit", "Publichnoe Aktsionernoe Obshchestvo Granit"),

@@ -13,6 +13,7 @@ from vettance.watchlists.name_joints import (
     Pair,
     mend_joints,
     mend_torn,
+    pair_initials,
     pair_letters,
     pair_meanings,
 )
@@ -32,8 +33,8 @@ Rarity = Callable[[NameToken], float]
 #: A pair of words below this is two words, not one misspelt; one above `_SURE` needs no other explanation.
 SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
 #: Words left over on both sides contradict each other, left over on one side they are merely missing.
-#: Calibrated.
-_CONFLICT, _CONFLICT_TRANSLATED = 2.2, 0.85
+#: Calibrated. It is less in organisations where enough agrees to tell who is meant, least for usual words.
+_CONFLICT, _CONFLICT_TOLD, _CONFLICT_USUAL, _CONFLICT_TRANSLATED = 2.2, 1.4, 1.2, 0.85
 #: The same for usual words where names agree and none is left over; up to what weight none is.
 _CONFLICT_NAMED, _UNNAMED_MAX = 0.3, 0.3
 #: From so many letters on, names that agree tell who is meant, whatever usual words describe it.
@@ -84,7 +85,7 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
 
     Words are paired greedily by similarity, then words that were joined or split; the order does not matter.
     The score is the weight of what was paired, each pair by its similarity, against that weight plus what
-    contradicts (left over on both sides, counted 2.2 times) and what is missing (left over on one side).
+    contradicts (left over on both sides, counted more than once) and what is missing (left over on one side).
     """
     left, right = query.words, listed.words
     left_rarity, right_rarity = [rarity(word) for word in left], [rarity(word) for word in right]
@@ -107,6 +108,15 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
         if free_left and free_right:
             named = _letters_named(left, pairs, towns=False) >= _NAMED_MIN
             pair_meanings(left, right, pairs, free_left, free_right, named)
+            if named:
+                pairs += [
+                    Pair((place,), run, LIKENED)
+                    for place, run in pair_initials(left, right, _initials(listed), free_left, free_right)
+                ]
+                pairs += [
+                    Pair(run, (place,), LIKENED)
+                    for place, run in pair_initials(right, left, _initials(query), free_right, free_left)
+                ]
         free_left -= _said_again(left, free_left) if free_left else set()
         free_right -= _said_again(right, free_right) if free_right else set()
     if likened := query.likened:
@@ -119,23 +129,17 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
     weights = WEIGHTS[query.grammar]
     left_weights = [weights[word.kind] * rare for word, rare in zip(left, left_rarity, strict=True)]
     right_weights = [weights[word.kind] * rare for word, rare in zip(right, right_rarity, strict=True)]
-    translated = bool(query.others or listed.others)
-    soft = (0.0, 0.0)
-    if query.grammar is Grammar.ORGANIZATION and (translated or not (free_left and free_right)):
-        soft = _soft(query, left_weights, free_left), _soft(listed, right_weights, free_right)
-    score = _score(
-        query.grammar,
-        left,
-        right,
-        left_weights,
-        right_weights,
-        pairs,
-        free_left,
-        free_right,
-        soft,
-        translated,
-    )
+    score = _score(query, listed, left_weights, right_weights, pairs, free_left, free_right)
     return Alignment(score, tuple(pairs), tuple(sorted(free_left)), tuple(sorted(free_right)))
+
+
+def _initials(name: Name) -> list[frozenset[str]]:
+    """Return for each word the letters with which it begins, in every language in which it is read."""
+    others = name.others or ((),) * len(name.words)
+    return [
+        frozenset(one.text[0] for one in (word, *(other for other, _spelling, _first in more)))
+        for word, more in zip(name.words, others, strict=True)
+    ]
 
 
 def _soft(name: Name, weights: Sequence[float], free: set[int]) -> float:
@@ -222,17 +226,15 @@ def _worth(similarity: float) -> float:
 
 
 def _score(
-    grammar: Grammar,
-    left: Sequence[NameToken],
-    right: Sequence[NameToken],
+    query: Name,
+    listed: Name,
     left_weights: Sequence[float],
     right_weights: Sequence[float],
     pairs: Sequence[Pair],
     free_left: set[int],
     free_right: set[int],
-    soft: tuple[float, float],
-    translated: bool,
 ) -> float:
+    grammar, left, right = query.grammar, query.words, listed.words
     gained = total = 0.0
     carrying = 0
     for pair in pairs:
@@ -262,19 +264,22 @@ def _score(
         extra = min(extra, _EXTRA_MAX)
     # What is missing weighs more where what was found is not quite the same.
     share += _EXTRA_DOUBT * (1 - gained / total)
-    # Languages name one thing differently: where words were translated, usual ones contradict less.
-    named = min(missing_left - soft[0], missing_right - soft[1])
-    usual = _CONFLICT_TRANSLATED
-    if (
-        grammar is Grammar.ORGANIZATION
-        and max(missing_left - soft[0], missing_right - soft[1]) < _UNNAMED_MAX
-    ):
-        letters = _letters_named(left, pairs)
-        if letters and translated:
-            usual = _CONFLICT_NAMED
-        if letters >= _LONG_NAME:
-            share = min(share, _EXTRA_DESCRIBED)
-    contradiction = _CONFLICT * named + usual * (conflict - named)
+    contradiction = _CONFLICT * conflict
+    translated = bool(query.others or listed.others)
+    told = total >= _TELLING
+    if grammar is Grammar.ORGANIZATION and (translated or told or not conflict):
+        # Languages name one thing differently, and lists write usual words in other ways: they contradict less.
+        left_named = missing_left - _soft(query, left_weights, free_left)
+        right_named = missing_right - _soft(listed, right_weights, free_right)
+        usual = _CONFLICT_TRANSLATED if translated else _CONFLICT_USUAL
+        if max(left_named, right_named) < _UNNAMED_MAX:
+            letters = _letters_named(left, pairs)
+            if letters and translated:
+                usual = _CONFLICT_NAMED
+            if letters >= _LONG_NAME:
+                share = min(share, _EXTRA_DESCRIBED)
+        named = min(left_named, right_named)
+        contradiction = (_CONFLICT_TOLD if told else _CONFLICT) * named + usual * (conflict - named)
     score = gained / (total + contradiction + share * extra)
     if _by_one_word(left, right, pairs):
         score = min(score, _ONE_SHORT_WORD)
@@ -347,7 +352,7 @@ def _by_one_word(left: Sequence[NameToken], right: Sequence[NameToken], pairs: S
 
 
 def _placed(words: Sequence[NameToken], free: set[int]) -> bool:
-    return any(words[place].kind is TokenKind.PLACE for place in free)
+    return any(words[place].kind is TokenKind.PLACE or is_town(words[place].text) for place in free)
 
 
 def _numbered(words: Sequence[NameToken], free: set[int]) -> bool:

@@ -200,8 +200,10 @@ def _syllabic(words: list[NameToken]) -> list[NameToken]:
 _ABD = re.compile(r"^abd[aeouy]{1,2}([lrsnzdt])([a-z]{3,})$")
 #: Without vowels what follows the article may be as short as two letters.
 _ABD_BARE = re.compile(r"^abda(l)([a-z]{2,})$")
-#: With one typing error: Qbdul, Abbdul, Badul.
-_ABD_MISSPELT = re.compile(r"^(?:[b-z]bd|abbd|abdd|bad(?=u))(?=[aeou]l)")
+#: With one typing error: Qbdul, Abbdul, Badul; alone also Adbul, Abudl, Abdlu, Bdul, Abdull, Abduul.
+_ABD_MISSPELT = re.compile(
+    r"^(?:[b-z]bd|abbd|abdd|bad(?=u))(?=[aeou]l)|^(?:adb[aeu]l|ab[aeu]dl|abdl[aeu]|bd[aeu]l|a?abd([aeu])(?:l?|\1)l)$"
+)
 _ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiouy]{1,3}[lrsnzdt]|[ue])?$")
 _DIN = re.compile(r"[aeou]?[ld]?d[iey]{1,2}ne?")
 _DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")

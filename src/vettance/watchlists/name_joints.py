@@ -18,6 +18,8 @@ _EQUAL_LETTERS = 0.98
 _TORN_MAX = 0.93
 #: A word that is related to what another may be translated as is that word no more than this.
 LIKENED = 0.9
+#: So many letters may be the initials of as many words.
+_LETTERS_MIN, _LETTERS_MAX = 2, 6
 
 
 class Pair(NamedTuple):
@@ -167,6 +169,35 @@ def pair_meanings(
                 free_right.discard(j)
                 pairs.append(Pair((i,), (j,), LIKENED))
                 break
+
+
+def pair_initials(
+    words: Sequence[NameToken],
+    others: Sequence[NameToken],
+    written: Sequence[frozenset[str]],
+    free: set[int],
+    free_others: set[int],
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Return (place of a word, places of neighbours of the other name of which it has the initials).
+
+    TD stands for Torgovyy Dom; `written` has the first letters of each word in every language it is read in.
+    """
+    found: list[tuple[int, tuple[int, ...]]] = []
+    for place in sorted(free):
+        letters = words[place].text
+        if words[place].kind is not TokenKind.NAME or not _LETTERS_MIN <= len(letters) <= _LETTERS_MAX:
+            continue
+        for start in sorted(free_others):
+            run = tuple(range(start, start + len(letters)))
+            if free_others.issuperset(run) and all(
+                letter in written[at] and len(others[at].text) > len(letters)
+                for letter, at in zip(letters, run, strict=True)
+            ):
+                free.discard(place)
+                free_others.difference_update(run)
+                found.append((place, run))
+                break
+    return found
 
 
 def joint_similarity(

@@ -12,8 +12,8 @@ from vettance.reference.countries import NAMES, PLACE_WORDS, REGION_WORDS, count
 from vettance.watchlists.less_one_letter import nearly
 from vettance.watchlists.vocabulary import ABBREVIATIONS, GENERIC_WORDS, NUMBER_WORDS
 
-#: A shorter word with an error is as likely to be another word.
-_MISSPELT_MIN = 6
+#: A shorter word with an error is as likely to be another word; with two letters in each other's place it is not.
+_MISSPELT_MIN, _SWAPPED_MIN = 6, 5
 
 
 def read_place(text: str) -> str:
@@ -47,8 +47,9 @@ def spellings(usual: str) -> tuple[str, ...]:
 @lru_cache(maxsize=16384)
 def misspelt(text: str, usual: str) -> bool:
     """Tell whether a word is a spelling of a usual word with one typing error: KNDUSTRY, Industries."""
-    return len(text) >= _MISSPELT_MIN and any(
-        len(spelt) >= _MISSPELT_MIN and OSA.distance(text, spelt, score_cutoff=1) == 1
+    return len(text) >= _SWAPPED_MIN and any(
+        OSA.distance(text, spelt, score_cutoff=1) == 1
+        and (min(len(text), len(spelt)) >= _MISSPELT_MIN or sorted(text) == sorted(spelt))
         for spelt in (usual, *spellings(usual))
     )
 
@@ -59,14 +60,14 @@ def _by_less_one() -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for usual, texts in _spellings().items():
         for spelt in (usual, *texts):
-            for key in nearly(spelt) if len(spelt) >= _MISSPELT_MIN else ():
+            for key in nearly(spelt) if len(spelt) >= _SWAPPED_MIN else ():
                 found.setdefault(key, {})[usual] = None
     return {key: tuple(words) for key, words in found.items()}
 
 
 def usual_words(text: str) -> list[str]:
     """Return the usual words of which a word is a spelling with one typing error, nothing for most words."""
-    if len(text) < _MISSPELT_MIN:
+    if len(text) < _SWAPPED_MIN:
         return []
     known = _by_less_one()
     likely = dict.fromkeys(usual for key in sorted(nearly(text)) for usual in known.get(key, ()))
