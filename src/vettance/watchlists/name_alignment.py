@@ -251,14 +251,7 @@ def _score(
     missing_right = sum(right_weights[j] for j in free_right)
     conflict = min(missing_left, missing_right)
     extra = abs(missing_left - missing_right)
-    share = _EXTRA[grammar]
-    if grammar is Grammar.PERSON and carrying < 2:
-        initials = any(left[pair.query[0]].kind is TokenKind.INITIAL for pair in pairs)
-        share = _EXTRA_WITH_INITIAL if initials else _EXTRA_OF_ONE_WORD
-    elif grammar is Grammar.ORGANIZATION and carrying < 2:
-        share = _EXTRA_OF_ONE_NAME
-    elif grammar is Grammar.PERSON and _is_syllabic(left) and _is_syllabic(right):
-        share = _EXTRA_SYLLABLE
+    share = _share_of_missing(query, listed, pairs, carrying)
     if grammar is Grammar.PERSON and total >= _TELLING:
         # Nobody hides a telling name among others by adding ever more of them.
         extra = min(extra, _EXTRA_MAX)
@@ -268,7 +261,7 @@ def _score(
     translated = bool(query.others or listed.others)
     told = total >= _TELLING
     if grammar is Grammar.ORGANIZATION and (translated or told or not conflict):
-        # Languages name one thing differently, and lists write usual words in other ways: they contradict less.
+        # Languages name one thing differently, and lists write usual words otherwise: they contradict less.
         left_named = missing_left - _soft(query, left_weights, free_left)
         right_named = missing_right - _soft(listed, right_weights, free_right)
         usual = _CONFLICT_TRANSLATED if translated else _CONFLICT_USUAL
@@ -290,6 +283,18 @@ def _score(
         # The works of Minsk are not those of Tehran.
         score = min(score, _OTHER_PLACE)
     return score
+
+
+def _share_of_missing(query: Name, listed: Name, pairs: Sequence[Pair], carrying: int) -> float:
+    """Return what part of its weight a missing word costs where so many words agree that carry a name."""
+    if query.grammar is Grammar.PERSON and carrying < 2:
+        initials = any(query.words[pair.query[0]].kind is TokenKind.INITIAL for pair in pairs)
+        return _EXTRA_WITH_INITIAL if initials else _EXTRA_OF_ONE_WORD
+    if query.grammar is Grammar.ORGANIZATION and carrying < 2:
+        return _EXTRA_OF_ONE_NAME
+    if query.grammar is Grammar.PERSON and _is_syllabic(query.words) and _is_syllabic(listed.words):
+        return _EXTRA_SYLLABLE
+    return _EXTRA[query.grammar]
 
 
 def _said_again(words: Sequence[NameToken], free: set[int]) -> set[int]:

@@ -12,7 +12,7 @@ from vettance.reference.countries import NAMES, PLACE_WORDS, REGION_WORDS, count
 from vettance.watchlists.less_one_letter import nearly
 from vettance.watchlists.vocabulary import ABBREVIATIONS, GENERIC_WORDS, NUMBER_WORDS
 
-#: A shorter word with an error is as likely to be another word; with two letters in each other's place it is not.
+#: A shorter word with an error is as likely to be another word, unless two letters are in each other's place.
 _MISSPELT_MIN, _SWAPPED_MIN = 6, 5
 
 
