@@ -31,6 +31,7 @@ _WORDS: Final = {
     "adds_instrument": "of new instruments",
     "place.high_risk": "with high-risk jurisdictions",
     "wages": "of pay",
+    "regular": "by standing order",
     "worth": "amount",
 }
 #: Those of them that are several of something.

@@ -114,11 +114,7 @@ def _event_fields() -> tuple[Field, ...]:
         _plain("occurred_at_ms", "occurred_at_ms", "Event time in Unix milliseconds.", Type.NUMBER, MOMENT),
         Field("hour", Type.NUMBER, hour, "Hour of the event, 0 to 23, UTC.", domain=HOUR),
         Field(
-            "weekday",
-            Type.NUMBER,
-            weekday,
-            "Day of the week of the event, UTC: 1 is Monday, 7 is Sunday (ISO 8601).",
-            domain=WEEKDAY,
+            "weekday", Type.NUMBER, weekday, "Day of the week, UTC: Monday (1) to Sunday (7).", domain=WEEKDAY
         ),
     )
 
@@ -136,6 +132,7 @@ def _transfer_fields() -> tuple[Field, ...]:
         _plain("loan_paid_out", "transfer.lends", "Whether it pays out a loan, by its type or name.", flag),
         _plain("purchase", "transfer.buys", "Whether something is bought, by channel, type or name.", flag),
         _plain("wages", "transfer.pays_wages", "Whether it is pay, by type, name or text.", flag),
+        _plain("regular", "transfer.is_regular", "Whether it is a standing order or a direct debit.", flag),
         _plain("amount", "transfer.amount", "The amount, never negative.", number),
         _plain("currency", "transfer.currency", "Currency code in upper case.", domain=CURRENCY),
         _plain("account.id", "transfer.account", "The customer's account."),

@@ -33,6 +33,7 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
     lends: bool = False
     buys: bool = False
     pays_wages: bool = False
+    is_regular: bool = False
     amount: float | int | None = None
     currency: str | None = None
     account: str | None = None
@@ -145,6 +146,8 @@ _LEND: Final = frozenset({"disbursement", "disbursed", "drawdown", "disburse"})
 _LOAN: Final = frozenset({"loan", "loans", "mortgage"})
 _BUY: Final = frozenset({"card", "pos", "contactless", "purchase", "checkout", "merchant", "ecommerce"})
 _WAGES: Final = frozenset({"salary", "salaries", "wage", "wages", "payroll", "pension", "pensions"})
+#: Words that together say that a payment comes again and again.
+_REGULAR: Final = (frozenset({"standing", "order"}), frozenset({"direct", "debit"}), frozenset({"mandate"}))
 _FAILED: Final = frozenset(
     {
         *("failed", "failure", "declined", "denied", "rejected", "refused", "unsuccessful", "error"),
@@ -231,6 +234,7 @@ def read_transfer(
         # A type that says "payment" is a purchase where transfers are typed too; a name says it of anything.
         buys=channel in _BUY or not _BUY.isdisjoint(kinds) or kind in ("payment", "bill_payment"),
         pays_wages=not _WAGES.isdisjoint(kinds | words_of(_text(said.get("description")) or "")),
+        is_regular=any(words <= kinds for words in _REGULAR),
         amount=amount,
         currency=_upper(said.get("currency")),
         account=account,
