@@ -11,8 +11,11 @@ from vettance.db.engine import EVERYBODY, Clash, Lost, Statement, Store, everyon
 from vettance.db.tables import DECISION, DELIVERY, EVENT, QUOTA_USE, Insert
 
 
-async def until(holds: Callable[[], bool], within_s: float = 5.0) -> None:
-    """Wait until something of another process or thread holds."""
+async def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
+    """Wait until something of another process or thread holds.
+
+    The time is a bound for a busy machine, and no promise: what promises one says so.
+    """
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110 - nothing tells us; we are to find out as a caller would
             await asyncio.sleep(0.01)

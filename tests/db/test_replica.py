@@ -133,7 +133,7 @@ async def test_a_replica_that_is_too_far_behind_is_not_read_until_it_has_caught_
         await until(now.is_used)
         with paused(servers):
             await now.primary.write(use("ten_lag", 1))
-            await until(lambda: "behind" in now.fault(), 10)
+            await until(lambda: "behind" in now.fault())
             assert (now.store.link.lag_s or 0) > LAG_S_MAX
             assert await now.of("ten_lag") == ([(1, 1)], "primary")
             assert "behind" in str(await now.store.notice())
@@ -221,33 +221,34 @@ async def test_reads_under_way_are_answered_when_the_replica_stops_answering_or_
 
             readers = [asyncio.create_task(read_on()) for _ in range(4)]
             await until(lambda: len(answers) > 40)
+            usual = slowest  # With nothing wrong, on a machine as busy as this one.
             backends = [pid for (pid,) in ask(servers.replica, "SELECT pid FROM pg_stat_activity")]
             for pid in (postmaster(servers.folder), *backends):
                 with contextlib.suppress(ProcessLookupError):  # the one that listed them, and has ended
                     os.kill(pid, signal.SIGSTOP)
             try:
-                await until(lambda: not now.is_used(), 10)
+                await until(lambda: not now.is_used())
                 seen = len(answers)
-                await until(lambda: len(answers) > seen + 40, 10)
+                await until(lambda: len(answers) > seen + 40)
                 assert {server for _, server in answers[-20:]} == {"primary"}
             finally:
                 for pid in (*backends, postmaster(servers.folder)):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGCONT)
-            await until(now.is_used, 10)
+            await until(now.is_used)
             await until(lambda: answers[-1][1] == "replica")
             os.kill(postmaster(servers.folder), signal.SIGKILL)
             for pid in backends:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            await until(lambda: not now.is_used(), 10)
+            await until(lambda: not now.is_used())
             seen = len(answers)
-            await until(lambda: len(answers) > seen + 40, 10)
+            await until(lambda: len(answers) > seen + 40)
             for reader in readers:
                 assert not reader.done(), reader.exception()
                 reader.cancel()
             assert {tuple(rows) for rows, _ in answers} == {((1, 1),)}
-            assert slowest < 4.0
+            assert slowest < 4.0 + 4 * usual
 
 
 async def test_a_replica_that_was_promoted_is_read_no_more() -> None:

@@ -74,10 +74,10 @@ def test_a_program_goes_on_and_starts_again_on_a_newer_schema(upgrade: Upgrade) 
     asking = threading.Thread(target=ask)
     asking.start()
     try:
-        service.wait_for(lambda: statuses[200] > 4)
+        service.wait_for(lambda: statuses[200] > 4, 30)
         upgrade.add("future", FUTURE)
         before = statuses[200]
-        service.wait_for(lambda: statuses[200] > before + 4)
+        service.wait_for(lambda: statuses[200] > before + 4, 30)
     finally:
         ending.set()
         asking.join()
