@@ -76,18 +76,17 @@ def placed(place: str, member: JSON) -> JSON:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("place", ["", "customer", "device"])
-def test_members_that_are_not_declared_are_held_to_the_bounds_of_an_object(reader, place):
+def test_members_that_are_not_declared_are_held_to_the_size_of_an_object_at_any_depth(reader, place):
     path = f"{place}." if place else ""
     for members in (
         {"note": "y" * (OBJECT_BYTES_MAX + 1)},
         {"note": [[]] * OBJECT_BYTES_MAX},
-        {"note": lists(OBJECT_DEPTH_MAX)},
         {"note": {str(key): 0 for key in range(OBJECT_KEYS_MAX)}},
     ):
         assert list(refused(reader, placed(place, {"small": 1, **members}))) == [f"{path}note"]
     for members in (
         {"note": "y" * (OBJECT_BYTES_MAX - 100)},
-        {"note": lists(OBJECT_DEPTH_MAX - 1)},
+        {"note": lists(100)},
         {str(key): 0 for key in range(OBJECT_KEYS_MAX - 1)},
         {"a": {"b": {"c": [{"d": {"e": ["f"]}}]}}, "x:y": "{[{[{[{[{[{[{["},
     ):

@@ -12,14 +12,11 @@ from vettance.wire.payload import (
     FAULTS_NAMED_MAX,
     JSON,
     OBJECT_BYTES_MAX,
-    OBJECT_DEPTH_MAX,
     OBJECT_KEYS_MAX,
     Faults,
     check_object,
     encode,
-    is_deeper,
     keys_in,
-    over_bounds,
     shown_name,
 )
 
@@ -80,7 +77,8 @@ def _declared(kind: inspect.Type) -> Declared:
 def hold_bounds(body: JSON, shape: type, faults: Faults) -> None:
     """Hold each free-form member of a body to the bounds of objects, and all undeclared ones taken together.
 
-    Values of the wrong type are left to the reader of the body. Faults are 422.
+    Those may be nested as deep as any body. Values of the wrong type are left to the reader of the body.
+    Faults are 422.
     """
     others: JSON = {}
     _hold(body, declared(shape), "", others, faults)
@@ -88,8 +86,12 @@ def hold_bounds(body: JSON, shape: type, faults: Faults) -> None:
         return
     texts = {name: encode(value) for name, value in others.items()}
     # What is large already needs not be put together to be measured.
-    if sum(map(len, texts.values())) > OBJECT_BYTES_MAX or over_bounds(encode(others)) is not None:
+    if sum(map(len, texts.values())) > OBJECT_BYTES_MAX or _is_heavy(encode(others)):
         faults.meaning.update(name_heavy(texts, {name: len(text) for name, text in texts.items()}))
+
+
+def _is_heavy(text: bytes) -> bool:
+    return len(text) > OBJECT_BYTES_MAX or keys_in(text) > OBJECT_KEYS_MAX
 
 
 def _hold(holder: JSON, members: Mapping[str, Declared], path: str, others: JSON, faults: Faults) -> None:
@@ -105,7 +107,6 @@ def _hold(holder: JSON, members: Mapping[str, Declared], path: str, others: JSON
 
 
 _TOGETHER: Final = "members that are not documented must together not"
-_DEEP: Final = f"{_TOGETHER} be nested deeper than {OBJECT_DEPTH_MAX} levels"
 _LARGE: Final = f"{_TOGETHER} be larger than {OBJECT_BYTES_MAX} bytes as JSON"
 _MANY: Final = f"{_TOGETHER} hold more than {OBJECT_KEYS_MAX} keys in all"
 
@@ -114,14 +115,9 @@ def name_heavy(texts: Mapping[str, bytes], weights: Mapping[str, int]) -> dict[s
     """Say what is wrong with members that are beyond the bounds together, and name those that make it so.
     `weights` are their sizes as JSON.
 
-    These are the ones nested too deeply; else the heaviest, until what is left is within the bounds.
+    These are the heaviest, until what is left is within the bounds.
     """
     sizes = {name: len(name) + weight for name, weight in weights.items()}
-    # An object or list of so many levels has a bracket that opens and one that closes for each.
-    large = (name for name, text in texts.items() if len(text) >= 2 * OBJECT_DEPTH_MAX)
-    deep = [name for name in large if is_deeper(texts[name], OBJECT_DEPTH_MAX - 1)]
-    if deep:
-        return {shown_name(name): _DEEP for name in deep[:FAULTS_NAMED_MAX]}
     if sum(sizes.values()) > OBJECT_BYTES_MAX:
         return dict.fromkeys(_heaviest(sizes, OBJECT_BYTES_MAX), _LARGE)
     keys = {name: 1 + keys_in(text) for name, text in texts.items()}
