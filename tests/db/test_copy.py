@@ -41,6 +41,8 @@ def test_a_store_is_copied_and_served_from_postgresql(tmp_path: Path) -> None:
         assert copied["tables"]["event"] == copied["tables"]["decision"] == 30
         assert copied["tables"]["list_entry"] == 1
         assert ask(url, "SELECT id FROM event ORDER BY seq") == [(event_id,) for event_id in ids]
+        counted = {table for (table,) in ask(url, "SELECT DISTINCT tablename FROM pg_stats")}
+        assert {"event", "decision", "list_entry"} <= counted
         again = run_cli(tmp_path, *arguments, ok=False, data=False)
         assert again.returncode == 1
         assert "the database is not empty" in again.stderr

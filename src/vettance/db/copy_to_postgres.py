@@ -16,6 +16,8 @@ from vettance.db.engine import PIECE_BYTES, StoreDown, take_piece
 from vettance.db.exclusive_database import ExclusiveUse
 from vettance.db.exclusive_file import unserved
 from vettance.db.migrate import check
+from vettance.db.postgres_analyze import count
+from vettance.db.postgres_link import tables_of_ours
 from vettance.db.postgres_schema import migrate, owning, partition
 
 #: Rows read and sent at a time.
@@ -55,7 +57,10 @@ async def copy(source: Path, url: str, searched_bits: int, progress: Progress) -
             with closing(open_reader(source)) as file:
                 # One transaction: what a command writes meanwhile is not in the copy, nor half of it.
                 file.execute("BEGIN")
-                return await _copy(file, url, searched_bits, progress)
+                copied = await _copy(file, url, searched_bits, progress)
+            # Before it has looked at them, PostgreSQL plans for tables as small as new ones are.
+            await count(url, sorted(tables_of_ours()))
+            return copied
     except sqlite3.Error as error:
         raise StoreDown(f"{source}: {failure(error)[1]}") from None
 
