@@ -96,6 +96,7 @@ COLD: Final = {
     "events/sql.py:select_last_event": _START,
     "decisions/sql.py:select_listed_decisions": _LAID_OUT,
     "events/sql.py:select_log": _START,
+    "feedback/sql.py:insert_feedback": _IMPORT,
     "feedback/label_sql.py:select_present": _COMMAND,
     "feedback/label_sql.py:select_log": _START,
     "feedback/label_sql.py:select_tenant_log": _START,

@@ -19,6 +19,8 @@ from vettance.history.compaction import Compactor
 from vettance.history.entity_graph import EntityNode
 from vettance.history.entity_neighbours import EntityNeighbours
 from vettance.learning import alert_sql
+from vettance.lists import sql as lists_sql
+from vettance.lists.entry import EntryType
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, save_setting
 from vettance.outbox import MessageType
@@ -327,6 +329,12 @@ async def _list(one: Grown, event: dict[str, Any], number: int) -> None:
     made = await one.post(f"{_API}/lists", entry, 201)
     await one.post(f"{_API}/lists", entry, 409)
     await one.get(f"{_API}/lists?limit=2")
+    [row] = await one.service.store.read(
+        lists_sql.select_by_value(
+            f"ten_{1:032x}", EntryType.EMAIL, entry["value"], time.time_ns() // 1_000_000
+        )
+    )
+    await one.service.store.write(lists_sql.extend_entry(lists_sql.entry_of(row)))
     blocked = await one.post(f"{_API}/decisions/evaluate", event | {"customer": {"email": entry["value"]}})
     await _review(one, blocked["correlationIds"]["eventId"])
     await one.call("DELETE", f"{_API}/lists/{made['id']}")
