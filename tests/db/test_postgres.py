@@ -134,6 +134,7 @@ KEYS: Final = {
     "label.event",
     "label.id",
     "label.tenant",
+    "list_count.tenant",
     "list_entry.id",
     "list_entry.list_type",
     "list_entry.tenant",
