@@ -107,7 +107,7 @@ def test_a_tenants_file_opens_cases_like_requests_do(data: Path, tmp_path: Path)
     assert first["screeningId"] != again["screeningId"]
     assert (first["caseId"], first["alertId"]) == (again["caseId"], again["alertId"])
     # What is done is done: the same file next month is screened anew.
-    said = screened_but_some(data, "screen", str(file), "--tenant", tenant, "--json")
+    said = screened_but_some(data, "screen", str(file), "--tenant", tenant, "--force", "--json")
     assert (said["screened"], said["resumedAfter"]) == (5, 0)
 
 
