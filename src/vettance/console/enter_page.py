@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from vettance.console.error_pages import plain_error
 from vettance.console.page import ANYBODY, HOME, ConsolePage, PageAnswer, View, Visit
 from vettance.console.sign_in_page import signed_in_at
 from vettance.console.words import Words
@@ -45,15 +46,12 @@ async def _form(visit: Visit, faults: dict[str, str] | None = None) -> View:
 
 
 def _too_late() -> View:
-    values: dict[str, Any] = {
-        "heading": "This link works no more",
-        "message": "A link lets one person in, once, within 24 hours.",
-        "faults": {},
-        "advice": "Ask an administrator of your organisation for a new one, or sign in with your password.",
-        "request_id": None,
-        "back": "",
-    }
-    return View("error.html", values, title=Words("This link works no more"), status=404)
+    return plain_error(
+        404,
+        Words("This link works no more"),
+        "A link lets one person in, once, within 24 hours.",
+        "Ask an administrator of your organisation for a new one, or sign in with your password.",
+    )
 
 
 PAGES: Final = (

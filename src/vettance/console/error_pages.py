@@ -1,6 +1,7 @@
 """Pages of errors: what went wrong, and what to do next."""
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from vettance.console.page import View
 from vettance.console.unsent_forms import UnsentForm
@@ -71,6 +72,10 @@ def _words_of(refusal: Refusal) -> _ErrorWords:
     return _ErrorWords(status, _TITLES.get(status, Words("This did not work")), _ADVICE.get(status, ""))
 
 
+#: What a page of an error has only for some errors.
+_NOTHING_MORE: Final[Mapping[str, Any]] = {"faults": {}, "request_id": None, "back": "", "unsent": None}
+
+
 def status_of(refusal: Refusal) -> int:
     """Return the status of the page of a refusal."""
     return _words_of(refusal).status
@@ -87,37 +92,29 @@ def error_view(refusal: Refusal, page: str = "", unsent: UnsentForm | None = Non
     faults = {
         name: text for name, text in refusal.details.items() if isinstance(text, str) and name != "requestId"
     }
-    return View(
-        "error.html",
-        {
-            "message": message,
-            "faults": faults if refusal.status in (400, 422) else {},
-            "advice": said.advice,
-            "request_id": request_id,
-            "heading": said.heading,
-            "back": page if said.status != 404 and unsent is None else "",
-            "unsent": unsent,
-        },
-        title=said.heading,
-        status=said.status,
-        headers=refusal.headers,
-    )
+    more = {
+        "faults": faults if refusal.status in (400, 422) else {},
+        "request_id": request_id,
+        "back": page if said.status != 404 and unsent is None else "",
+        "unsent": unsent,
+    }
+    return plain_error(said.status, said.heading, message, said.advice, more, refusal.headers)
+
+
+def plain_error(
+    status: int,
+    heading: str,
+    message: str,
+    advice: str,
+    more: Mapping[str, Any] = _NOTHING_MORE,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> View:
+    """Return the page that says what went wrong and what to do; `more` has what else it can show."""
+    values = {**_NOTHING_MORE, "heading": heading, "message": message, "advice": advice, **more}
+    return View("error.html", values, title=heading, status=status, headers=headers)
 
 
 def forbidden_view(roles: frozenset[Role]) -> View:
     """Return the page that says which role a page needs."""
     names = " or ".join(role.value for role in Role if role in roles)
-    return View(
-        "error.html",
-        {
-            "message": f"This page needs the role {names}.",
-            "faults": {},
-            "advice": _ADVICE[403],
-            "request_id": None,
-            "back": "",
-            "unsent": None,
-            "heading": _TITLES[403],
-        },
-        title=_TITLES[403],
-        status=403,
-    )
+    return plain_error(403, _TITLES[403], f"This page needs the role {names}.", _ADVICE[403])
