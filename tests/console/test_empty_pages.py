@@ -29,7 +29,6 @@ def first(service: Service) -> Visitor:
         ("aml/alerts?severity=HIGH", "No alert matches these filters. Show all alerts"),
         ("aml/cases", "No cases yet. A case opens with the first alert of a customer."),
         ("aml/cases?state=OPEN", "No case matches these filters. Show all cases"),
-        ("aml/screen", "No watchlist is loaded, so nobody can be screened."),
         ("rules/aml", "The rules that come with the service are in force: "),
         ("webhooks", "No subscription yet."),
     ],
@@ -40,3 +39,10 @@ def test_an_empty_page_says_what_will_be_there(first: Visitor, path: str, words:
 
 def test_shares_of_no_decisions_are_not_written_as_numbers(first: Visitor) -> None:
     assert "0.0 %" not in first.get("/console/").words
+
+
+def test_who_screens_without_a_watchlist_is_told_first(own_service: Service) -> None:
+    one = own_service
+    one.cli("tenant", "set", one.tenant_id, "--aml", "on", "--json")
+    page = visitor_of(one, one.tenant_id, "analyst").get("/console/aml/screen")
+    assert "No watchlist is loaded, so nobody can be screened." in page.words

@@ -126,7 +126,9 @@ def test_the_erasure_of_a_customer_forgets_what_is_kept(service: Service, holdin
     kept = "SELECT COUNT(*) FROM console_session WHERE kept_form IS NOT NULL AND user_id = "
     mine = f"(SELECT id FROM user_account WHERE email = '{email}')"
     assert service.rows(kept + mine) == [(1,)]
-    service.cli("customer", "erase", "--tenant", holding.id, "--external-id", "somebody", "--json")
+    login = {"eventName": "user.login", "eventCategory": "AUTHENTICATION"}
+    holding.post("/api/v1/decisions/evaluate", login | {"customer": {"externalId": "c-erased"}})
+    service.cli("customer", "erase", "--tenant", holding.id, "--external-id", "c-erased", "--json")
     assert service.rows(kept + mine) == [(0,)]
     assert "called" not in sign_in_to(ann, email, next_of(late)).text
 
