@@ -256,6 +256,26 @@ def read_transfer(
     )
 
 
+def transfer_of(sent: JSON) -> Transfer:
+    """Read what a taken event says of money as its rules read it, for people who look at the event.
+
+    The age of the account is not told.
+    """
+    customer = sent.get("customer") or {}
+    metadata, payload, profile = [
+        one or {} for one in (sent.get("metadata"), sent.get("payload"), customer.get("metadata"))
+    ]
+    return read_transfer(
+        sent.get("eventName") or "",
+        sent.get("eventCategory"),
+        metadata,
+        payload,
+        profile,
+        customer.get("externalId"),
+        0,
+    )
+
+
 def _way_between(said: JSON, own: Set[str | None]) -> int:
     """Return 1 where the customer is paid, -1 where the customer pays, of an event that names a side."""
     pays = {read_id(said.get(f"sender{part}")) for part in _NAMED}

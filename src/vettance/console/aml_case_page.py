@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
 from vettance.aml.case import AlertOrigin, EntryKind
+from vettance.aml.transfer import transfer_of
 from vettance.console.aml_cases_page import (
     CASES,
     alert_shown,
@@ -26,7 +27,7 @@ from vettance.console.page import (
 from vettance.console.resolution_words import RESOLUTIONS, resolved_text, with_resolution
 from vettance.console.review_forms import names_of
 from vettance.console.rule_place import AML
-from vettance.console.svg_money import draw_money, flows_of
+from vettance.console.svg_money import draw_money, flows_of, party_of
 from vettance.errors import Conflict
 from vettance.ids import is_id
 from vettance.wire.payload import encode
@@ -88,7 +89,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
     own, may_work = visit.signed.actor, visit.may(*WORKERS)
     alerts, alert_page = _part(visit, "alerts", found["alerts"], "alert")
     events, event_page = _part(visit, "events", found["events"], "event")
-    flows = flows_of(_metadata(one) for one in found["events"])
+    flows = flows_of(transfer_of(one["event"]) for one in found["events"])
     values = {
         "case": with_resolution(found),
         "alerts": [
@@ -165,23 +166,19 @@ def _start(visit: Visit, name: str) -> int:
 
 
 def _event(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
-    metadata = _metadata(one)
+    transfer = transfer_of(one["event"])
+    amount = "" if transfer.amount is None else transfer.amount
     return {
         "id": one["externalEventId"],
         "url": f"/console/aml/events/{segment(one['externalEventId'])}",
         "at": one["occurredAt"],
         "name": one["event"].get("eventName", ""),
-        "direction": metadata.get("direction", ""),
-        "amount": visit.show.money(metadata.get("amount", ""), metadata.get("currency")),
-        "counterparty": metadata.get("counterpartyName") or metadata.get("counterpartyId") or "",
-        "country": metadata.get("counterpartyCountry") or "",
+        "direction": "in" if transfer.incoming else "out" if transfer.outgoing else "",
+        "amount": visit.show.money(amount, transfer.currency),
+        "counterparty": party_of(transfer) or "",
+        "country": transfer.counterparty_country or "",
         "rules": one["ruleIds"],
     }
-
-
-def _metadata(one: dict[str, Any]) -> dict[str, Any]:
-    found = one["event"].get("metadata")
-    return found if isinstance(found, dict) else {}
 
 
 PAGES: Final = (

@@ -1,10 +1,11 @@
 """The money of a case: who it came from on the left, who it went to on the right, as wide as the sums."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from vettance.aml.transfer import Transfer
 from vettance.console.shown_values import ValueFormatter
 
 _WIDTH: Final = 900
@@ -26,18 +27,23 @@ class MoneyFlow(NamedTuple):
     currency: str
 
 
-def flows_of(events: Iterable[Mapping[str, Any]]) -> list[MoneyFlow]:
-    """Add up the money in the metadata of events by whom it came from or went to, each currency by itself."""
+def flows_of(transfers: Iterable[Transfer]) -> list[MoneyFlow]:
+    """Add up transfers by whom they came from or went to, each currency by itself; largest first."""
     sums: dict[tuple[str, bool, str], tuple[float, int]] = {}
-    for one in events:
-        amount, who = one.get("amount"), one.get("counterpartyName") or one.get("counterpartyId")
-        if not isinstance(amount, int | float) or isinstance(amount, bool) or not isinstance(who, str):
+    for one in transfers:
+        who = party_of(one)
+        if one.amount is None or who is None:
             continue
-        key = (who, one.get("direction") == "in", str(one.get("currency") or ""))
+        key = (who, one.incoming, one.currency or "")
         total, count = sums.get(key, (0.0, 0))
-        sums[key] = (total + float(amount), count + 1)
+        sums[key] = (total + float(one.amount), count + 1)
     found = [MoneyFlow(who, is_in, *made, currency) for (who, is_in, currency), made in sums.items()]
     return sorted(found, key=lambda one: -one.amount)
+
+
+def party_of(transfer: Transfer) -> str | None:
+    """Return by what people know the other side of a transfer."""
+    return transfer.counterparty_name or transfer.counterparty_id or transfer.counterparty_account
 
 
 def draw_money(customer: str, flows: Sequence[MoneyFlow], show: ValueFormatter) -> Markup | None:

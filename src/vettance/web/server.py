@@ -39,9 +39,7 @@ READ_BYTES_MIN: Final = 16 * 1024
 _UNSENT_BYTES_MAX: Final = READ_BYTES_MIN
 _NOTSENT_LOWAT: Final = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
-_BESIDE: Final = (
-    f"What stands beside a body (chunk extensions, trailers) is longer than {HEAD_BYTES_MAX:,} bytes."
-)
+_BESIDE: Final = f"Chunk extensions and trailers must not be longer than {HEAD_BYTES_MAX:,} bytes together."
 _BOUND: Final = f"request line and headers must not be longer than {HEAD_BYTES_MAX:,} bytes together."
 _NOTHING: Final = object()
 _URLS_MAX: Final = 256  # Most requests go to a few URLs; those with ids in them push each other out.
