@@ -19,6 +19,9 @@ pytest_plugins = ["tests.schedule"]
 # Shells have what they start in the background ignore Ctrl-C, and it would not reach what the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Where many tests run at once nothing is left of the processor for what only gets the rest.
+os.environ.setdefault("VETTANCE_BACKGROUND", "usual")
+
 # How long one example takes says how busy the machine is, not whether the code is right.
 # The examples are the same each time; `make fuzz` draws new ones.
 settings.register_profile(

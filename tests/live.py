@@ -43,7 +43,7 @@ def run_cli(
     Without `data`, the command takes no data folder.
     """
     whole = (*arguments, *(("--data", str(folder)) if data else ()))
-    done = run_command(whole, {**os.environ, **(env or {})}, timeout_s=60)
+    done = run_command(whole, {**os.environ, **(env or {})}, timeout_s=180)
     if ok:
         assert done.returncode == 0, done.stderr
         if "--json" in arguments:

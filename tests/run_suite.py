@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 PYTEST = [sys.executable, "-m", "pytest"]
-RETRIED_MAX = 3
+RETRIED_MAX = 12
 """More failures than this are not for want of a processor."""
 
 FAILED = Path(".pytest_cache/v/cache/lastfailed")

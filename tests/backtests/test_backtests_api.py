@@ -31,7 +31,7 @@ def ended(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
     return awaited(caller, answer.json["backtestId"])
 
 
-def awaited(caller: Caller, backtest_id: str, seconds: float = 30.0) -> dict[str, Any]:
+def awaited(caller: Caller, backtest_id: str, seconds: float = 120.0) -> dict[str, Any]:
     until = time.monotonic() + seconds
     while True:
         found: dict[str, Any] = caller.get(f"{ROOT}/{backtest_id}").json

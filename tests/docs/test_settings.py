@@ -32,6 +32,7 @@ def test_every_variable_that_the_code_reads_is_in_the_table() -> None:
         {"VETTANCE_LOG_LEVEL": "loud"},
         {"VETTANCE_GEOIP_COUNTRY": "/nowhere/at/all.mmdb"},
         {"VETTANCE_HISTORY_MEMORY": "8"},
+        {"VETTANCE_BACKGROUND": "high"},
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(environ: dict[str, str]) -> None:

@@ -6,14 +6,20 @@ import signal
 import time
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.live import Service
+from vettance.db.engine import Row, Statement, StoreDown
+from vettance.db.sqlite import SqliteStore, store_path
 from vettance.demo.demo_client import DemoTarget
 from vettance.demo.drive import drive
 from vettance.demo.feed import generated
 from vettance.history.segment import CHUNK
+from vettance.server.indexer import Indexer
+from vettance.settings.settings import Settings
+from vettance.telemetry.meters import Meters
 
 
 def children_of(pid: int) -> dict[str, int]:
@@ -83,3 +89,39 @@ def test_the_process_ends_with_a_server_that_was_killed(own_service: Service) ->
     while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
         assert time.monotonic() < until_s, "it goes on without its server"
         time.sleep(0.05)
+
+
+class FailingStore:
+    """A real store that does not answer its first questions."""
+
+    def __init__(self, store: SqliteStore, failures: int) -> None:
+        self._store = store
+        self.failures = failures
+        self.failed = asyncio.Event()
+        self.answered = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def read(self, statement: Statement) -> list[Row]:
+        if self.failures:
+            self.failures -= 1
+            self.failed.set()
+            raise StoreDown("it starts")
+        self.answered.set()
+        return await self._store.read(statement)
+
+
+@pytest.mark.parametrize("answers_later", [True, False])
+async def test_it_waits_for_a_store_that_is_down(answers_later: bool, tmp_path: Path) -> None:
+    async with await SqliteStore.open(store_path(tmp_path), writer="thread") as store:
+        await store.migrate()
+        failing = FailingStore(store, 1 if answers_later else 1_000_000)
+        indexer = Indexer(Settings(data=tmp_path), failing, Meters())
+        running = asyncio.create_task(indexer.run())
+        async with asyncio.timeout(20):
+            await failing.failed.wait()
+            if answers_later:
+                await failing.answered.wait()
+            indexer.stop()
+            await running

@@ -17,6 +17,9 @@ from typing import Final
 #: What a command and a companion of the server give way by; the system calls it niceness, -20 to 19.
 NICENESS: Final = 10
 _NICENESS_MAX: Final = 19
+#: With the word, nothing here touches a priority. Read here, since settings are imports and come too late.
+_VARIABLE: Final = "VETTANCE_BACKGROUND"
+_USUAL: Final = "usual"
 _THREADS: Final = Path("/proc/self/task")
 #: Linux adds it, in thousandths, to the share of memory by which it chooses what to end when none is left:
 #: what decides has the most of it, and is not to go for the sake of work behind it.
@@ -32,12 +35,16 @@ def in_background(module: str, *arguments: str) -> tuple[str, ...]:
 def be_nicer(by: int) -> None:
     """Have this process let others go first, where the system lets it: a unit that filters system calls may
     refuse even that, which is no reason to end."""
+    if _is_usual():
+        return
     with contextlib.suppress(OSError):
         os.nice(by)
 
 
 def give_way() -> None:
     """Have all threads of this process let a server on the same machine go first."""
+    if _is_usual():
+        return
     for thread in _threads():
         with contextlib.suppress(OSError):  # It has ended since.
             priority = os.getpriority(os.PRIO_PROCESS, thread)
@@ -53,11 +60,17 @@ def go_to_background() -> None:
     """
     with contextlib.suppress(OSError):
         _SCORE.write_text(_ENDED_FIRST)
+    if _is_usual():
+        return
     for thread in _threads():
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, thread, _NICENESS_MAX)
         with contextlib.suppress(AttributeError, OSError):
             os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+
+
+def _is_usual() -> bool:
+    return os.environ.get(_VARIABLE) == _USUAL
 
 
 def _threads() -> Iterator[int]:

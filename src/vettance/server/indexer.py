@@ -1,13 +1,14 @@
 """The indexer: the process that works behind the log of decisions, a companion of the server."""
 
 import asyncio
+import contextlib
 import socket
 import sys
 from typing import Final
 
 from vettance.aml.features import aml_schema
 from vettance.aml.quality.count_alerts import WatchLogs
-from vettance.db.engine import Store
+from vettance.db.engine import Store, StoreDown
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.deployment.companion_process import Companion
 from vettance.deployment.connect import stores_of
@@ -26,6 +27,8 @@ INDEXER: Final = Companion("indexer", "vettance.server.indexer", stop_s_max=2.0)
 #: When it starts: the first seconds of a server belong to its own start.
 START_AFTER_S: Final = 5.0
 
+#: How long it waits before it asks a store again that was down.
+_AGAIN_S: Final = 1.0
 #: What it does may wait for everything else.
 _NICENESS: Final = 10
 
@@ -47,8 +50,8 @@ class Indexer:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Work until stopped. Raises `StoreDown` where there is no store at the beginning."""
-        tenants = [row[0] for row in await self._store.read(tenants_sql.select_tenants())]
+        """Work until stopped; wait for a store that is down."""
+        tenants = await self._read_tenants()
         logs = DecisionLogs(self._store, self._fraud_rules), WatchLogs(self._store, self._aml_rules)
         tasks = [
             asyncio.create_task(Compactor(self._store).run(tenants)),
@@ -65,6 +68,16 @@ class Indexer:
             for task in (*tasks, stopping):
                 task.cancel()
             await asyncio.gather(*tasks, stopping, return_exceptions=True)
+
+    async def _read_tenants(self) -> list[str]:
+        while not self._stopping.is_set():
+            try:
+                return [row[0] for row in await self._store.read(tenants_sql.select_tenants())]
+            except StoreDown:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_AGAIN_S):
+                        await self._stopping.wait()
+        return []
 
 
 async def work(settings: Settings, link: socket.socket) -> None:

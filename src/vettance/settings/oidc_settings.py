@@ -7,12 +7,28 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from vettance.settings.setting_row import SettingRow
+
 ISSUER: Final = "VETTANCE_OIDC_ISSUER"
 _CLIENT: Final = "VETTANCE_OIDC_CLIENT_ID"
 _SECRET: Final = "VETTANCE_OIDC_CLIENT_SECRET"  # noqa: S105 - the name of a setting
 _ROLES: Final = "VETTANCE_OIDC_ROLES"
 SCOPES: Final = "openid email profile"
 ROLE_CLAIM: Final = "roles"
+OIDC_ROWS: Final = (
+    SettingRow(ISSUER, "an https URL", "none", "The OpenID provider that signs people in."),
+    SettingRow(_CLIENT, "a text", "none", "What this service is to the provider."),
+    SettingRow(_SECRET, "a text", "none", "Its secret there; a public client has none."),
+    SettingRow("VETTANCE_OIDC_SCOPES", "words", SCOPES, "What is asked of the provider."),
+    SettingRow("VETTANCE_OIDC_ROLE_CLAIM", "a name", ROLE_CLAIM, "The claim whose values give roles."),
+    SettingRow(
+        _ROLES,
+        "a list",
+        "none",
+        "Which roles a value of that claim gives, such as `fraud-team=ten_…:analyst+lead,heads=ten_…:admin`. "
+        "Without it, administrators give roles as to anybody.",
+    ),
+)
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 #: The words of `people.role.Role`, which is above this room; a test holds them together.
 ROLE_WORDS: Final = frozenset({"viewer", "analyst", "lead", "editor", "admin", "auditor"})

@@ -11,7 +11,7 @@ import msgspec
 
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.settings.aml_settings import AML_ROWS, read_jurisdictions
-from vettance.settings.oidc_settings import ROLE_CLAIM, SCOPES, OidcSettings, read_oidc
+from vettance.settings.oidc_settings import OIDC_ROWS, OidcSettings, read_oidc
 from vettance.settings.retention_policy import Policy, read_policy
 from vettance.settings.setting_row import SettingRow
 from vettance.settings.urls import (
@@ -177,20 +177,7 @@ SETTINGS = (
     SettingRow(
         "VETTANCE_SESSION_HOURS", "1 to 168", "12", "How long a session of the console lives at most."
     ),
-    SettingRow("VETTANCE_OIDC_ISSUER", "an https URL", "none", "The OpenID provider that signs people in."),
-    SettingRow("VETTANCE_OIDC_CLIENT_ID", "a text", "none", "What this service is to the provider."),
-    SettingRow(
-        "VETTANCE_OIDC_CLIENT_SECRET", "a text", "none", "Its secret there; a public client has none."
-    ),
-    SettingRow("VETTANCE_OIDC_SCOPES", "words", SCOPES, "What is asked of the provider."),
-    SettingRow("VETTANCE_OIDC_ROLE_CLAIM", "a name", ROLE_CLAIM, "The claim whose values give roles."),
-    SettingRow(
-        "VETTANCE_OIDC_ROLES",
-        "a list",
-        "none",
-        "Which roles a value of that claim gives, such as `fraud-team=ten_…:analyst+lead,heads=ten_…:admin`. "
-        "Without it, administrators give roles as to anybody.",
-    ),
+    *OIDC_ROWS,
     SettingRow("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
     SettingRow(
         "VETTANCE_KEEP_STREAM_MESSAGES",
@@ -221,6 +208,14 @@ SETTINGS = (
         "How many processes search watchlists for each process that answers. They start with the first list; "
         "each takes 25 to 90 MB beside what all share, by how many names it has met. With 0, threads of the "
         "answering process search, and slow down its other answers.",
+    ),
+    SettingRow(
+        "VETTANCE_BACKGROUND",
+        "low or usual",
+        "low",
+        "What backtests, trainings, exports and imports get of the processor. `low` gives them what is left: "
+        "on a machine that is always busy they hardly get on. `usual` lets them compete, for machines where "
+        "they have processors of their own.",
     ),
     SettingRow(
         "VETTANCE_HISTORY_MEMORY",
@@ -257,6 +252,9 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
     proxies = environ.get("VETTANCE_PROXIES") or "0"
     if (hops := read_whole(proxies, 0, 9)) is None:
         raise SettingsError("VETTANCE_PROXIES must be a number from 0 to 9")
+    # Read by `processes.background`, before a process has its settings.
+    if (environ.get("VETTANCE_BACKGROUND") or "low") not in ("low", "usual"):
+        raise SettingsError("VETTANCE_BACKGROUND must be low or usual")
     is_shown, console_address = _console(environ)
     return Settings(
         data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
