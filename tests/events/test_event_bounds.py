@@ -7,6 +7,7 @@ import pytest
 from vettance.aml.aml_event import read_aml_event, read_taken_aml_event
 from vettance.errors import Invalid, Refusal, Unprocessable
 from vettance.events.event import read_event, read_taken_event
+from vettance.wire.declared import UNDECLARED_VALUES_MAX
 from vettance.wire.payload import JSON, OBJECT_BYTES_MAX, OBJECT_DEPTH_MAX, OBJECT_KEYS_MAX
 
 NOW_MS = 1_800_000_000_000
@@ -76,32 +77,40 @@ def placed(place: str, member: JSON) -> JSON:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("place", ["", "customer", "device"])
-def test_members_that_are_not_declared_are_held_to_the_size_of_an_object_at_any_depth(reader, place):
-    path = f"{place}." if place else ""
+def test_members_that_are_not_declared_are_taken_whatever_they_hold(reader, place):
+    basket = [{"sku": f"s-{line}", "name": "Socks", "price": 4.5, "count": line} for line in range(3_000)]
     for members in (
-        {"note": "y" * (OBJECT_BYTES_MAX + 1)},
-        {"note": [[]] * OBJECT_BYTES_MAX},
-        {"note": {str(key): 0 for key in range(OBJECT_KEYS_MAX)}},
-    ):
-        assert list(refused(reader, placed(place, {"small": 1, **members}))) == [f"{path}note"]
-    for members in (
-        {"note": "y" * (OBJECT_BYTES_MAX - 100)},
+        {"note": "y" * 900_000},
+        {"basket": basket},
         {"note": lists(100)},
-        {str(key): 0 for key in range(OBJECT_KEYS_MAX - 1)},
-        {"a": {"b": {"c": [{"d": {"e": ["f"]}}]}}, "x:y": "{[{[{[{[{[{[{["},
+        {str(key): 0 for key in range(10_000)},
+        {"note": [0] * (UNDECLARED_VALUES_MAX - 3)},
+        {"a": {"b": {"c": [{"d": {"e": ["f"]}}]}}, "x:y": "{[{[{[{[{[{[{[" * 5_000},
     ):
         body = placed(place, members)
         READERS[reader](body, json.dumps(body).encode(), NOW_MS)
 
 
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("place", ["", "customer", "device"])
+def test_only_more_values_than_are_made_in_a_moment_are_too_many(reader, place):
+    path = f"{place}." if place else ""
+    for value in (
+        [0] * UNDECLARED_VALUES_MAX,
+        [[]] * UNDECLARED_VALUES_MAX,
+        {str(key): 0 for key in range(UNDECLARED_VALUES_MAX)},
+    ):
+        assert list(refused(reader, placed(place, {"small": 1, "note": value}))) == [f"{path}note"]
+
+
+@pytest.mark.parametrize("reader", READERS)
 def test_undeclared_members_of_all_places_share_one_bound_and_the_heaviest_are_named(reader):
-    share = "y" * (OBJECT_BYTES_MAX // 3)
+    share = [0] * (UNDECLARED_VALUES_MAX // 3)
     body = {**BODY, "note": share, "customer": {"note": share}, "device": {"note": share, "tiny": 1}}
     assert set(refused(reader, body)) < {"note", "customer.note", "device.note"}
     many = {**BODY, **{f"m{key}": 0 for key in range(100_000)}}
     assert 1 <= len(refused(reader, many)) <= 20
-    long = refused(reader, {**BODY, "k" * 100_000: 1})
+    long = refused(reader, {**BODY, "k" * 100_000: [0] * UNDECLARED_VALUES_MAX})
     assert len(next(iter(long))) <= 64
 
 

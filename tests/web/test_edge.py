@@ -274,6 +274,17 @@ def test_a_client_that_goes_on_sending_after_a_refusal_still_reads_the_answer(cl
     assert client.ask("GET", NOTES).status == 200
 
 
+@pytest.mark.parametrize("target", ["/api/v1/nothing", NOTES])
+def test_the_last_request_of_a_connection_is_read_to_its_end_though_it_is_refused(client, target):
+    headers = [("connection", "close"), ("content-type", "text/plain"), ("content-length", "1000000")]
+    client.send(client.head("POST", target, headers, with_key=True))
+    for _ in range(20):
+        client.send(b"x" * 50_000)
+        time.sleep(0.005)
+    assert client.read().status in (404, 415)
+    assert client.is_closed()
+
+
 def test_a_chunked_body_is_put_together(client):
     headers = [("content-type", "application/json"), ("transfer-encoding", "chunked")]
     body = json.dumps(GOOD).encode()

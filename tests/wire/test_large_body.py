@@ -79,7 +79,13 @@ def test_all_that_is_within_the_bounds_is_taken_though_it_is_large(element: byte
     inner = b'{"metadata":' + value + b"}"
     members = [b'"%s":%s' % (name.encode(), value) for name in FREE]
     members += [b'"customer":' + inner, b'"device":' + inner, b'"location":' + value]
-    sent = b'{"eventName":"x",' + b",".join(members) + b',"more":' + fill(element, 32_000) + b"}"
+    sent = (
+        b'{"eventName":"x",'
+        + b",".join(members)
+        + b',"more":'
+        + fill(b'"' + b"x" * 20 + b'"', 200_000)
+        + b"}"
+    )
     body = parsed(sent)
     assert body == json.loads(sent)
     faults = Faults()
@@ -145,7 +151,7 @@ def test_members_that_are_large_together_are_parsed_one_by_one() -> None:
 
 
 def test_undeclared_members_are_weighed_together_and_the_heaviest_are_named() -> None:
-    value = fill(b"[]", 20_000)
+    value = fill(b"[]", 24_000)
     sent = b'{"eventName":"x","customer":{"more":' + value + b'},"small":1,"note":' + value + b"}" + BLANKS
     with pytest.raises(Unprocessable) as refused:
         parsed(sent)

@@ -242,11 +242,15 @@ class Body:
 
     @property
     def is_left_over(self) -> bool:
-        """Whether more is on its way than can be left to the server to skip before the next request."""
+        """Whether more is on its way than can be left to the server to skip before the next request, if any."""
         if self.complete:
             return False
         headers = self._headers
-        return b"transfer-encoding" in headers or _is_large(headers.get(b"content-length", b"0"))
+        if b"transfer-encoding" in headers:
+            return True
+        length = headers.get(b"content-length", b"0")
+        is_last = b"close" in headers.get(b"connection", b"").lower()
+        return _is_large(length) or (is_last and bool(length.strip(b"0")))
 
     async def drain(self) -> None:
         """Read and drop what the client still sends, within bounds, so that it gets to read its answer."""

@@ -11,7 +11,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vettance.errors import Unprocessable
-from vettance.wire.declared import Declared, declared, name_heavy
+from vettance.wire.declared import (
+    UNDECLARED_VALUES_MAX,
+    Declared,
+    declared,
+    name_heavy,
+    values_outside,
+)
 from vettance.wire.payload import (
     BODY_DEPTH_MAX,
     JSON,
@@ -42,10 +48,10 @@ _Raws = Mapping[str, msgspec.Raw]
 def parse_in_steps(body: bytes, shape: type | None) -> Generator[None, None, JSON]:
     """Parse a body as `parse_object` does, and leave the loop to others at each `yield`.
 
-    With a shape, each of its members of any form, and all undeclared ones together, are held to the bounds
-    of objects (`hold_bounds` does so exactly, once they are parsed). Refuses, with 422, what cannot be within
-    them before it is parsed: the size of each member as JSON is at least what is outside of its texts. An
-    object whose keys come again and again counts with all of them.
+    With a shape, each of its members of any form is held to the bounds of objects, and all undeclared ones
+    together to a number of values (`hold_bounds` does so exactly, once they are parsed). Refuses, with 422,
+    what cannot be within them before it is parsed: the size of each member as JSON is at least what is
+    outside of its texts. An object whose keys come again and again counts with all of them.
     """
     if shape is None:
         return parse_object(body)
@@ -64,12 +70,11 @@ def _parse_bounded(body: bytes, shape: Mapping[str, Declared]) -> Generator[None
     yield
     members = split_members(body)
     yield
-    others: dict[str, _Outline] = {}
+    others: dict[str, int] = {}
     faults = Faults()
     yield from _weigh(members, shape, "", others, faults)
-    if sum(outline.weight for outline in others.values()) > OBJECT_BYTES_MAX:
-        texts = {name: outline.outside for name, outline in others.items()}
-        faults.meaning.update(name_heavy(texts, {name: one.weight for name, one in others.items()}))
+    if sum(others.values()) > UNDECLARED_VALUES_MAX:
+        faults.meaning.update(name_heavy(others))
     faults.raise_unprocessable()
     value: JSON = {}
     for name, raw in members.items():
@@ -92,35 +97,45 @@ class _Outline(NamedTuple):
 
 
 def _weigh(
-    raws: _Raws, members: Mapping[str, Declared], path: str, others: dict[str, _Outline], faults: Faults
+    raws: _Raws, members: Mapping[str, Declared], path: str, others: dict[str, int], faults: Faults
 ) -> Generator[None, None, None]:
-    """Note what cannot be within its bounds, and the outlines of undeclared members that may be."""
-    room = OBJECT_BYTES_MAX - sum(outline.weight for outline in others.values())
+    """Note what cannot be within its bounds, and how many values undeclared members are."""
+    room = UNDECLARED_VALUES_MAX - sum(others.values())
     for name, raw in raws.items():
         known, text = members.get(name), bytes(raw)
         if known is not None and known.members is not None and text.startswith(b"{"):
             yield from _weigh(split_members(text), known.members, f"{path}{name}.", others, faults)
-            room = OBJECT_BYTES_MAX - sum(outline.weight for outline in others.values())
+            room = UNDECLARED_VALUES_MAX - sum(others.values())
             continue
-        outline = _outline(text, OBJECT_BYTES_MAX)
         if known is not None:
+            outline = _outline(text)
             if outline.weight > OBJECT_BYTES_MAX:
                 faults.meaning[f"{path}{name}"] = bound_exceeded(outline.outside, outline.weight) or ""
                 yield
         elif room >= 0:
-            others[f"{path}{name}"] = outline
-            room -= outline.weight
+            others[f"{path}{name}"] = count = 1 + _count_values(text, room)
+            room -= count
         if len(text) > _WINDOW_BYTES:
             yield
 
 
-def _outline(text: bytes, weight_max: int) -> _Outline:
+def _count_values(text: bytes, most: int) -> int:
+    """Return how many values JSON holds, counted until there are more than so many."""
+    count = 0
+    for outside, _ in _outside(text):
+        count += values_outside(outside)
+        if count > most:
+            break
+    return count
+
+
+def _outline(text: bytes) -> _Outline:
     weight, found = 0, []
     for outside, quotes in _outside(text):
         found.append(outside)
         brackets = outside.count(b"[") + outside.count(b"{")
         weight += 2 * brackets + outside.count(b",") + outside.count(b":") + quotes
-        if weight > weight_max:
+        if weight > OBJECT_BYTES_MAX:
             break
     return _Outline(weight, b"".join(found))
 

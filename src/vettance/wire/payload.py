@@ -198,7 +198,7 @@ def _count(text: bytes, byte: bytes) -> int:
     return _RARE_MAX + text.count(byte, place + 1)
 
 
-def _at_texts(text: bytes) -> list[bytes]:
+def at_texts(text: bytes) -> list[bytes]:
     """Cut valid JSON at its quotes: what stands outside of texts, and what in them, in turn."""
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -211,7 +211,7 @@ def depth_of(text: bytes) -> int:
     This costs less than parsing does, whatever the JSON looks like; a walk through the parsed value cost five
     times as much.
     """
-    outside = b"".join(_at_texts(text)[::2])
+    outside = b"".join(at_texts(text)[::2])
     steps = memoryview(outside.translate(_STEPS, _NO_BRACKETS)).cast("b")
     return max(itertools.accumulate(steps), default=0)
 
@@ -223,7 +223,7 @@ def is_deeper(text: bytes, depth: int) -> bool:
 
 def keys_in(text: bytes) -> int:
     """Return how many keys valid JSON holds in all: outside of texts, a colon stands behind each key only."""
-    return sum(part.count(b":") for part in _at_texts(text)[::2])
+    return sum(part.count(b":") for part in at_texts(text)[::2])
 
 
 def _has_nul(text: bytes) -> bool:
@@ -280,7 +280,7 @@ def deep_member(body: bytes) -> Generator[None, None, str | None]:
 
     None when its brackets are not those of one JSON object.
     """
-    parts = _at_texts(body)
+    parts = at_texts(body)
     brackets = [part.translate(None, _NO_BRACKETS) for part in parts[::2]]
     whole = b"".join(brackets)
     yield
