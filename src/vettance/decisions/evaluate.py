@@ -10,6 +10,7 @@ from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules, consider
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import DecisionRecordData
+from vettance.decisions.decision_clock import DecisionClock
 from vettance.decisions.evaluated_event import EvaluatedEvent, EvaluationInput, add_listed, conclude, rows_of
 from vettance.decisions.label_memory import record_label
 from vettance.decisions.shared_velocity import SharedMemory
@@ -76,6 +77,7 @@ class Evaluator:
         self._velocity = velocity
         self._ids = ids
         self._now_ms = now_ms
+        self.clock = DecisionClock(now_ms)
         self.rules: dict[str, ActiveRules] = {}
         self.lists: dict[str, ListBook] = {}
         self.snoozes: Snoozes = {}
@@ -91,7 +93,6 @@ class Evaluator:
         self.decided: dict[str, int] = {}
         self._subscribed: set[str] = set()
         self._gate = DrainGate()
-        self._newest_ms = 0
         self._shared: SharedMemory | None = None
         self._freshen: Callable[[str, str], Awaitable[None]] | None = None
         self._open_review: Callable[[str, EvaluatedEvent], Sequence[Statement]] | None = None
@@ -145,10 +146,6 @@ class Evaluator:
         self.sessions.drop(tenant)
         self._velocity.uninstall(tenant)
 
-    def floor(self, evaluated_at_ms: int) -> None:
-        """Date no later decision before this moment, be the clock set back: the history is in this order."""
-        self._newest_ms = max(self._newest_ms, evaluated_at_ms)
-
     async def evaluate(
         self,
         tenant: str,
@@ -185,7 +182,7 @@ class Evaluator:
             snoozes=self.snoozes.get(tenant),
             model=self.models.get(tenant),
         )
-        evaluated, record = conclude(question, self._date())
+        evaluated, record = conclude(question, self.clock.date())
         more: list[Statement] = []
         if self._open_review is not None:
             more += self._open_review(tenant, evaluated)
@@ -239,7 +236,7 @@ class Evaluator:
             counted += await self._record_shared(self._shared, tenant, questions, labels)
         # Nothing is awaited from here to the write: the log is in the order in which the memory saw it.
         try:
-            concluded = [conclude(one, self._date()) for one in questions]
+            concluded = [conclude(one, self.clock.date()) for one in questions]
         except BaseException:
             if self._shared is not None:
                 self._fail(tenant, [one.id for one in questions])
@@ -324,11 +321,6 @@ class Evaluator:
             for event, change in labels
             for label_id in await shared.observe_labels(tenant, event, (change,))
         ]
-
-    def _date(self) -> int:
-        """Return the moment of a decision: no earlier than that of the one before it."""
-        self._newest_ms = max(self._now_ms(), self._newest_ms)
-        return self._newest_ms
 
     def _count(
         self, source: EventSource, evaluated: EvaluatedEvent, record: DecisionRecordData, started_ns: int

@@ -263,7 +263,7 @@ class Service:
         newest = await self.store.read(events_sql.select_last_event())
         if newest:
             self.ids.floor(newest[0][1])
-            self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
+            self.evaluator.clock.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
         await self.tally.restore(int(time.time() // QUOTA_WINDOW_S))
         progress.begin("reading events into the memory of windows")
         started_ns = time.perf_counter_ns()

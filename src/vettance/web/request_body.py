@@ -242,7 +242,7 @@ class Body:
 
     @property
     def is_left_over(self) -> bool:
-        """Whether more is on its way than can be left to the server to skip before the next request, if any."""
+        """Whether more is on its way than the server can be left to skip before a next request."""
         if self.complete:
             return False
         headers = self._headers
