@@ -215,7 +215,7 @@ class Steering:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_service_that_is_killed_while_versions_change_watches_by_a_whole_one(own_service: Service) -> None:
     steering = Steering(own_service)
     steering.life()

@@ -182,7 +182,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     assert running.stop() == 0
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_running_service_screens_again_also_what_changed_while_it_was_down(
     service: Service, tmp_path: Path
 ) -> None:

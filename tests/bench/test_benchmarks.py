@@ -81,7 +81,7 @@ def test_the_classes_of_names_are_made_of_the_sample_list_and_judged() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_the_benchmark_of_grown_stores_compares_every_kind_of_request(tmp_path: Path, store: str) -> None:
     if store == "postgres" and (why := absence()):

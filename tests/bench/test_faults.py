@@ -19,7 +19,7 @@ from vettance.db.migrate import migrate
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, tmp_path: Path) -> None:
     command = [sys.executable, str(BENCH), "faults", "--rounds", "1", "--kinds", kind, "--json"]
@@ -27,7 +27,7 @@ def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, tmp_path: Path) -
         [*command, "--folder", str(tmp_path / "faults")],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=560,
         check=False,
     )
     assert done.stdout, done.stderr
@@ -38,7 +38,7 @@ def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_servers_that_are_broken_under_load_lose_nothing(tmp_path: Path) -> None:
     kinds = ["postgres", "redis", "cut", "web"]
     assert set(kinds) <= set(KINDS_ON_SERVERS)
@@ -58,7 +58,7 @@ def test_servers_that_are_broken_under_load_lose_nothing(tmp_path: Path) -> None
             ],
             capture_output=True,
             text=True,
-            timeout=580,
+            timeout=1_160,
             check=False,
         )
     if "installed (Debian" in done.stderr:

@@ -82,7 +82,7 @@ LONG = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", SMALL)
 def test_a_benchmark_runs_to_its_end_in_small(name: str, tmp_path: Path) -> None:
     if name == "self_search":

@@ -219,7 +219,7 @@ def paths(desk: Caller, full_pages: list[str], kept_pages: list[str]) -> list[st
     return [*PAGES, f"decisions/{decision}", f"decisions/{decision}?replay=on", *full_pages, *kept_pages]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_no_page_has_a_fault_and_nothing_comes_from_elsewhere(
     page: Any, service: Service, paths: list[str]
 ) -> None:
@@ -232,7 +232,7 @@ def test_no_page_has_a_fault_and_nothing_comes_from_elsewhere(
     } == set()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("width", [1440, 380])
 def test_axe_finds_nothing_in_either_theme(
     browser: Any, page: Any, service: Service, paths: list[str], width: int

@@ -39,7 +39,7 @@ def is_fault(said: Any) -> bool:
     return said.type == "error" and not said.location["url"].endswith("/favicon.ico")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_what_a_page_measured_is_there_when_its_form_is_decided(
     browser: Any, opened: Callable[[str], tuple[FrameworkShop, Caller]], framework: str

@@ -95,7 +95,7 @@ def test_search_finds_a_setting_without_a_server(site: Path, browser: Any) -> No
     page.close()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_axe_finds_nothing_on_any_kind_of_page(site: Path, browser: Any) -> None:
     context = browser.new_context(color_scheme="light", reduced_motion="reduce")
     page = context.new_page()

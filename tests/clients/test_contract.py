@@ -256,7 +256,7 @@ def with_list(live: Service) -> Service:
     return live
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_every_endpoint_succeeds(
     calls: Calls,
     with_list: Service,

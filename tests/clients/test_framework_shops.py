@@ -16,7 +16,7 @@ from tests.clients.three_clients import TYPESCRIPT
 from tests.live import Caller, Service, started
 from vettance_client.testing import StandIn
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 FRAMEWORKS = ("django", "fastapi", "express")
 
 

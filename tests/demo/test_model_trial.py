@@ -72,14 +72,14 @@ def test_a_model_that_failed_leaves_the_rules() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # A training gives way to all other tests.
+@pytest.mark.timeout(900)
 def test_the_demo_says_what_a_model_adds(tmp_path: Path) -> None:
     size = ("--customers", "400", "--days", "20", "--fraud-share", "0.03", "--folder", str(tmp_path / "demo"))
     done = subprocess.run(
         [sys.executable, "-m", "vettance.cli", "demo", *size, "--json"],
         capture_output=True,
         text=True,
-        timeout=380,
+        timeout=860,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -95,14 +95,14 @@ def test_the_demo_says_what_a_model_adds(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # A training gives way to all other tests.
+@pytest.mark.timeout(900)
 def test_the_demo_says_why_there_is_no_model(tmp_path: Path) -> None:
     size = ("--customers", "60", "--days", "20", "--fraud-share", "0.005", "--folder", str(tmp_path / "demo"))
     done = subprocess.run(
         [sys.executable, "-m", "vettance.cli", "demo", *size, "--json"],
         capture_output=True,
         text=True,
-        timeout=380,
+        timeout=860,
         check=False,
     )
     assert done.returncode == 0, done.stderr

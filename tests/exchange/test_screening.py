@@ -118,7 +118,7 @@ def wait_for(done: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_batch_that_was_killed_goes_on_and_screens_nobody_twice(data: Path, tmp_path: Path) -> None:
     tenant = new_tenant(data, "Killed")
     count = 1_500

@@ -24,7 +24,7 @@ from vettance.settings.settings import Settings
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 STAYS = "ten_" + "1" * 32
 GOES = "ten_" + "2" * 32

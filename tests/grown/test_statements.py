@@ -16,7 +16,7 @@ from tests.grown.probes import Probe, led_by_tenant, tell_plans, watched_postgre
 from tests.grown.whole_service import ROUNDS, Grown, go_through, grown_service, look_around
 from vettance.db.sqlite import store_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 #: Rows of a tenant in each table that grows, and how many times as many are compared with that.
 ROWS, TIMES = 1_000, 10

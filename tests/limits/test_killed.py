@@ -24,7 +24,7 @@ class Counted(NamedTuple):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_kill_at_any_moment_neither_forgets_nor_doubles_an_answered_request(tmp_path: Path) -> None:
     service = Service(tmp_path)
     service.tenant_id, service.api_key = service.new_tenant("First", throttle=THROTTLE, quota=QUOTA)

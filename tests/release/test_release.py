@@ -78,7 +78,7 @@ def test_the_bill_names_the_files_of_others_that_the_service_contains() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_packages_of_a_release_decide_in_a_clean_environment(tmp_path: Path) -> None:
     done = run(
         [sys.executable, "-m", "release", "--dirty", "--into", tmp_path / "dist"],
@@ -86,7 +86,7 @@ def test_the_packages_of_a_release_decide_in_a_clean_environment(tmp_path: Path)
         capture_output=True,
         text=True,
         check=False,
-        timeout=580,
+        timeout=1_160,
     )
     assert done.returncode == 0, done.stderr
     checks = json.loads((tmp_path / "dist" / "checks.json").read_text())

@@ -117,7 +117,7 @@ def test_events_are_decided_and_answered_and_what_is_none_is_a_dead_letter(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_neither_side_loses_or_doubles_anything_when_it_is_killed(
     own_service: Service, places: Broker
 ) -> None:

@@ -68,22 +68,22 @@ def fuzz(base_url: str, api_key: str, folder: Path, *, examples: int, seconds: i
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(450 * TIMES)
+@pytest.mark.timeout(900 * TIMES)
 def test_the_edge_and_its_document_agree_under_fuzzing(tmp_path):
     notebook = Notebook()
     with serving(notebook.edge) as port:
         key = notebook.new_key(throttle=10**9, quota=10**9, aml=True)
-        fuzz(f"http://127.0.0.1:{port}", key, tmp_path, examples=25, seconds=400)
+        fuzz(f"http://127.0.0.1:{port}", key, tmp_path, examples=25, seconds=800)
     assert not notebook.errors
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(450 * TIMES)
+@pytest.mark.timeout(900 * TIMES)
 def test_the_whole_service_and_its_document_agree_under_fuzzing(service, tmp_path):
     _, key = service.new_tenant("Fuzzed")
     before = len(service.log)
     try:
-        fuzz(service.base_url, key, tmp_path, examples=30, seconds=400)
+        fuzz(service.base_url, key, tmp_path, examples=30, seconds=800)
     finally:
         print("".join(service.log[before:])[-20_000:])
     assert service.get("/readyz", key=None).status == 200
