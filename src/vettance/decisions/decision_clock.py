@@ -9,8 +9,8 @@ class DecisionClock:
     """The clock by which a process dates its decisions, in Unix milliseconds.
 
     A clock that is set back a little dates decisions by the newest moment before, since the history is in the
-    order in which they were made. One that was far ahead and is right again dates them rightly at once, and the
-    history keeps some in it that were dated wrongly.
+    order in which they were made. One that was far ahead and is right again dates them rightly at once, and
+    the history keeps some in it that were dated wrongly.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
