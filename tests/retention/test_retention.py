@@ -443,9 +443,54 @@ def test_names_are_replaced_as_whole_words(name: str, text: str, wanted: str | N
 @pytest.mark.parametrize("name", ["nobody-x", "payment", "score"])
 def test_an_erasure_of_nobody_is_refused(service: Service, name: str) -> None:
     """Words of the rules are no customers."""
-    done = service.cli("customer", "erase", "--tenant", service.tenant_id, "--external-id", name, ok=False)
+    asked = ("customer", "erase", "--tenant", service.tenant_id, "--external-id", name)
+    done = service.cli(*asked, ok=False)
     assert done.returncode == 1
-    assert f"nothing of this tenant names {name}" in done.stderr
+    assert f"has a customer {name}; nothing was erased" in done.stderr
+    if name == "nobody-x":
+        done = service.cli(*asked, "--anywhere", ok=False)
+        assert done.returncode == 1
+        assert f"nothing of this tenant names {name}" in done.stderr
+
+
+def test_a_word_of_everybodys_events_is_erased_only_where_that_is_asked_for(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Words"))
+    body = {"eventName": "payment.attempt", "customer": {"externalId": "c-7"}}
+    event = caller.post("/api/v1/decisions/evaluate", body).json["correlationIds"]["eventId"]
+    asked = ("customer", "erase", "--tenant", caller.id, "--external-id", "payment")
+    refused = service.cli(*asked, ok=False)
+    assert refused.returncode == 1
+    assert "--anywhere" in refused.stderr
+
+    def event_name() -> str:
+        [[sent]] = service.rows(f"SELECT sent FROM event WHERE id = '{event}'")
+        return str(json.loads(sent)["eventName"])
+
+    assert event_name() == "payment.attempt"
+    said = service.cli(*asked, "--anywhere", "--json")
+    assert event_name() == f"{said['pseudonym']}.attempt"
+
+
+@pytest.mark.parametrize("named", ["event", "address", "AML event", "list"])
+def test_a_customer_is_known_by_whatever_names_one(service: Service, named: str) -> None:
+    caller = Caller(service, *service.new_tenant(f"Known by {named}"))
+    service.cli("tenant", "set", caller.id, "--aml", "on")
+    name = "Known@Mail.example" if named in ("address", "list") else "Known-77"
+    event = {"eventName": "user.login", "externalEventId": "e-1"}
+    if named == "list":
+        answer = caller.post(f"/api/v1/lists/customer/{name}", {})
+        assert answer.status == 201, answer.body
+    elif named == "AML event":
+        sent = {**event, "eventCategory": "TRANSACTION", "customer": {"externalId": name}}
+        service.wait_for(lambda: caller.post("/api/v1/aml/events", sent).status == 200, 10)
+    else:
+        customer = {"email": name} if named == "address" else {"externalId": name}
+        assert caller.post("/api/v1/decisions/evaluate", {**event, "customer": customer}).status == 200
+    also = ("--also", "lists") if named == "list" else ()
+    done = service.cli(
+        "customer", "erase", "--tenant", caller.id, "--external-id", name.lower(), *also, ok=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_form_of_a_customers_names_is_gone_from_every_row(service: Service) -> None:

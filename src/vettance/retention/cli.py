@@ -117,6 +117,11 @@ def customer() -> None:
     metavar="ADDRESS",
     help="An address of the customer that no event tells any more, after an earlier erasure say.",
 )
+@click.option(
+    "--anywhere",
+    is_flag=True,
+    help="Erase the id also where only texts hold it, and no customer is called so.",
+)
 @json_option
 @data_option
 def erase(
@@ -124,6 +129,7 @@ def erase(
     external_id: str,
     also: tuple[str, ...],
     emails: tuple[str, ...],
+    anywhere: bool,
     as_json: bool,
     data: str | None,
 ) -> None:
@@ -145,6 +151,12 @@ def erase(
         async with open_store(data) as (store, settings):
             await find_tenant(store, tenant)
             eraser = Eraser(store, await prove_secret(store, settings), clock.now_ms())
+            if not anywhere and not await eraser.is_customer(tenant, external_id):
+                fail(
+                    f"no event, case or list of this tenant has a customer {external_id}; nothing was "
+                    "erased. If texts alone still name the customer, add --anywhere, which erases the word "
+                    "from all of them"
+                )
             erased = await eraser.erase(tenant, external_id, also, emails)
             # A running service does so itself, too; without one, the next start makes its memory of the log.
             memory = settings.data / "memory"

@@ -24,6 +24,7 @@ from vettance.retention.stored_texts import (
     ANSWERS,
     ATTEMPTS,
     COUNTS,
+    CUSTOMERS,
     DELIVERIES,
     ENTRIES,
     KEPT,
@@ -71,6 +72,30 @@ class Eraser:
         self._now_ms = now_ms
         self._finder = DecisionFinder(store)
         self._renamer = Renamer(store, self._finder)
+
+    async def is_customer(self, tenant: str, name: str) -> bool:
+        """Tell whether anything of a tenant has a name as that of a customer: events, cases, lists, and an
+        erasure that was interrupted. A word that only texts hold may be one of the rules, or of everybody's
+        events.
+        """
+        ids = Names({name: ""})
+        if await self._store.read(sql.select_erasure(tenant, pseudonym(self._secret, tenant, name, 0))):
+            return True
+        after = -1
+        while rows := await self._store.read(sql.select_customers(tenant, after)):
+            after = rows[-1][0]
+            if ids.may_be_in(text for row in rows for text in row[1:]) and any(
+                _is_either(ids, *row[1:]) for row in rows
+            ):
+                return True
+        async for who, email in self._aml_customers(tenant, ids):
+            if _is_either(ids, who, email):
+                return True
+        for place in CUSTOMERS:
+            async for found in self._rows(tenant, place):
+                if any(_is_either(ids, *columns) for _, columns in found):
+                    return True
+        return False
 
     async def erase(
         self, tenant: str, external_id: str, also: Collection[str] = (), emails: Collection[str] = ()
@@ -312,6 +337,10 @@ class Eraser:
 class _Emails(msgspec.Struct, frozen=True):
     own: frozenset[str]
     shared: frozenset[str]
+
+
+def _is_either(ids: Names, *texts: str | None) -> bool:
+    return any(text is not None and ids.is_name(text) for text in texts)
 
 
 def _renamed_event(one: sql.NamedEvent, names: Names, *, is_own: bool = False) -> sql.NamedEvent:

@@ -147,6 +147,16 @@ KEPT: Final = (
     ),
 )
 
+#: Where else than in events a customer is named as such: by these columns as a whole.
+CUSTOMERS: Final = (
+    TextColumns("review", ("decision",), ("customer", "email")),
+    TextColumns("aml_case", ("id",), ("customer",)),
+    TextColumns("aml_alert", ("id",), ("customer",)),
+    TextColumns("aml_screening", ("seq",), ("external_id",)),
+    TextColumns("aml_subject", ("external_id", "role"), ("external_id",)),
+    ENTRIES,
+)
+
 #: Rewritten by `erasure.py` and `segment_rewrite.py`, each in a way of its own. Every searchable field may
 #: name the customer: it holds what was sent, right or wrong.
 LOG: Final = {
