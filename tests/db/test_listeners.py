@@ -2,20 +2,22 @@
 
 import asyncio
 from collections import Counter
+from typing import Any, cast
 
 import pytest
 
 from tests.webhooks.office import TENANT, Office
-from vettance.db.engine import Clash, Lost, Store, everyone
+from vettance.db.engine import Clash, Lost, Statement, Store, everyone
 from vettance.db.tables import AUDIT_ENTRY, CHANGE, DELIVERY, LIST_ENTRY
 from vettance.events.event import read_event
 from vettance.lists import sql as lists_sql
 from vettance.lists.entry import EntryType, ListEntry, ListType
-from vettance.lists.rule_additions import ADDED, FULL, PRESENT, ListAdditions, RuleAdditions
+from vettance.lists.rule_additions import ADDED, CONTENDED, FULL, PRESENT, ListAdditions, RuleAdditions
 from vettance.lists.write_additions import Written, write_additions
 from vettance.outbox import FAN_OUT_MAX, MessageType, enqueue, select_fan_out
 from vettance.rules.list_effect import effects_of
 from vettance.rules.rule import ListEffect, Rule
+from vettance.tenants.sql import note_change
 from vettance.tenants.tenant import Tenant
 from vettance.webhooks import sql
 from vettance.webhooks.fan_out import FanOut
@@ -72,7 +74,7 @@ class Deciding:
         self.additions = RuleAdditions({}, office.ids, lambda _: tenant, lambda: NOW_MS)
         self.planned = 0
 
-    def plan(self, device: str = "fp-1") -> ListAdditions:
+    def plan(self, device: str = "fp-1", *, adding: bool = True) -> ListAdditions:
         rule = Rule(
             id="bots",
             name="Bots",
@@ -92,15 +94,18 @@ class Deciding:
             read_event(sent, encode(sent), NOW_MS),
             f"evt_{device}",
             NOW_MS,
+            adding=adding,
         )
 
-    async def decide(self, store: Store, device: str = "fp-1") -> tuple[str, str]:
+    async def decide(
+        self, store: Store, device: str = "fp-1", more: tuple[Statement, ...] = ()
+    ) -> tuple[str, str]:
         """Returns what became of the addition, and the id of its entry, as recorded."""
         last: list[ListAdditions] = []
 
-        def again() -> Written:
-            last.append(self.plan(device))
-            return last[-1], last[-1].statements
+        def again(*, adding: bool = True) -> Written:
+            last.append(self.plan(device, adding=adding))
+            return last[-1], [*last[-1].statements, *more]
 
         await write_additions(store, self.additions, again(), again)
         return last[-1].recorded[0][3:]
@@ -128,6 +133,42 @@ async def test_of_processes_that_add_a_value_at_once_each_records_the_one_entry(
     recorded = await asyncio.gather(*[Deciding(office).decide(store) for _ in range(4)])
     (entry_id,) = await kept(store)
     assert sorted(recorded) == [(ADDED, entry_id), *[(PRESENT, entry_id)] * 3]
+
+
+class Outrun:
+    """A store to which another process always comes first: it replaces the entry of the value."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.writes = 0
+        self.entry = entry_of(1, expires_at_ms=NOW_MS + 1)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def write(self, *statements: Statement) -> list[int]:
+        self.writes += 1
+        if self.writes > 1:
+            await self._store.write(lists_sql.delete_entry(TENANT, self.entry.id))
+        self.entry = entry_of(1, expires_at_ms=NOW_MS + self.writes)
+        await self._store.write(*lists_sql.insert_entry(self.entry, 100))
+        return await self._store.write(*statements)
+
+
+async def test_an_event_is_stored_though_others_come_first_each_time(store: Store) -> None:
+    outrun, noted = Outrun(store), note_change("noted", TENANT, "evt_1", NOW_MS)
+    became, entry_id = await Deciding(Office(store)).decide(cast(Store, outrun), more=(noted,))
+    assert became == CONTENDED
+    assert entry_id != outrun.entry.id, "the entry that it would have extended has gone"
+    kept_rows = await store.read(everyone(CHANGE, "SELECT area FROM change WHERE area IN ('list', 'noted')"))
+    assert kept_rows == [("noted",)], "once, and nothing of a plan that was refused"
+
+
+async def test_what_an_event_demands_besides_its_additions_is_still_refused(store: Store) -> None:
+    demanded = lists_sql.delete_entry(TENANT, "lst_none")
+    with pytest.raises(Lost):
+        await Deciding(Office(store)).decide(store, more=(demanded,))
+    assert not await store.read(everyone(LIST_ENTRY, "SELECT id FROM list_entry"))
 
 
 async def test_of_processes_that_add_the_last_entries_none_passes_the_limit(store: Store) -> None:
@@ -176,6 +217,23 @@ async def test_lists_are_counted_whatever_becomes_of_their_entries(store: Store)
     assert await counted() == 3, "what has expired makes room"
     await store.write(lists_sql.delete_entry(TENANT, entries[2].id))
     assert await counted() == 2
+
+
+async def test_what_has_expired_takes_no_room_however_much_it_is(store: Store) -> None:
+    # More than one addition sweeps away, and than a limit that was lowered since.
+    for number in range(120):
+        await store.write(*lists_sql.insert_entry(entry_of(number, expires_at_ms=NOW_MS + 1), 1000))
+    await store.write(*lists_sql.insert_entry(entry_of(200), 1000))
+    later_ms = NOW_MS + 1
+    with pytest.raises(Lost):
+        await store.write(*lists_sql.insert_entry(entry_of(201), 2))
+    await store.write(*lists_sql.insert_entry(entry_of(201, at_ms=later_ms), 2))
+    with pytest.raises(Lost):
+        await store.write(*lists_sql.insert_entry(entry_of(202, at_ms=later_ms), 2))
+    live = await store.read(
+        lists_sql.select_by_values(TENANT, EntryType.DEVICE, ["fp-200", "fp-201"], later_ms)
+    )
+    assert len(live) == 2
 
 
 def entry_of(number: int, expires_at_ms: int | None = None, at_ms: int = NOW_MS) -> ListEntry:

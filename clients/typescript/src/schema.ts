@@ -2747,7 +2747,8 @@ export interface components {
          * ListAddition
          * @description What a rule put on a list. `result` is `added`, `extended`, or why not: `present`, for an entry that is
          *         there already; `absent`, for an event without such a value; `full`, for lists that take no more; `over`,
-         *         for one that would have ended before the decision. `id` is the entry, where there is one.
+         *         for one that would have ended before the decision; `contended`, where others changed it each time that it
+         *         was tried. `id` is the entry, where there is one.
          */
         ListAddition: {
             ruleId: string;

@@ -263,25 +263,35 @@ class Monitor:
         return self._plan_additions(tenant, thought)
 
     def _plan_additions(
-        self, tenant: str, thought: EventAssessment, known: KnownEntries | None = None
+        self,
+        tenant: str,
+        thought: EventAssessment,
+        known: KnownEntries | None = None,
+        *,
+        adding: bool = True,
     ) -> EventAssessment:
-        """Plan what the rules that acted on an event put on lists."""
+        """Plan what the rules that acted on an event put on lists; nothing without `adding`."""
         active, record, stored = thought.active, thought.record, thought.stored
         if self.additions is None or not active.effects or stored.import_id is not None:
             return thought
         acted, running = acting(record.fired, record.withheld), active.ruleset.running
         now_ms, event = self._now_ms(), thought.event
         added = self.additions.plan(
-            *(tenant, running, active.effects, acted, event, stored.id, now_ms), known=known or {}
+            *(tenant, running, active.effects, acted, event, stored.id, now_ms),
+            known=known or {},
+            adding=adding,
         )
         record = msgspec.structs.replace(record, list_additions=added.recorded)
         return msgspec.structs.replace(thought, record=record, additions=added)
 
-    async def plan_again(self, tenant: str, thought: EventAssessment, read: Read) -> EventAssessment:
+    async def plan_again(
+        self, tenant: str, thought: EventAssessment, read: Read, *, adding: bool = True
+    ) -> EventAssessment:
         """Plan what an event puts on lists with what the store holds, where it puts anything there."""
         if self.additions is None or not thought.additions.keys:
             return thought
-        return self._plan_additions(tenant, thought, await look_up(self.additions, thought.additions, read))
+        known = await look_up(self.additions, thought.additions, read)
+        return self._plan_additions(tenant, thought, known, adding=adding)
 
     def _drop_lock(self, tenant: str, subject: str) -> None:
         lock = self._customers.get((tenant, subject))
@@ -305,7 +315,7 @@ class Monitor:
                     return found
                 if not left:
                     raise
-                thought = await self.plan_again(tenant, thought, self._store.read)
+                thought = await self.plan_again(tenant, thought, self._store.read, adding=left > 1)
             else:
                 break
         if self.additions is not None:

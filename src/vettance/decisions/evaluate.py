@@ -201,8 +201,8 @@ class Evaluator:
         if also is not None:
             more += also(evaluated)
 
-        def written() -> Written:
-            kept, added = add_listed(self.additions, tenant, asked.active, evaluated, record)
+        def written(*, adding: bool = True) -> Written:
+            kept, added = add_listed(self.additions, tenant, asked.active, evaluated, record, adding=adding)
             return added, [*rows_of(tenant, evaluated, kept, source, sent, signals), *added.statements, *more]
 
         first = written()

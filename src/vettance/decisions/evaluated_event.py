@@ -118,8 +118,12 @@ def add_listed(
     active: ActiveRules,
     evaluated: EvaluatedEvent,
     record: DecisionRecordData,
+    *,
+    adding: bool = True,
 ) -> tuple[DecisionRecordData, ListAdditions]:
     """Return what the rules that act on an event put on lists, and the record that tells of it.
+
+    Without `adding` that is nothing, whatever they want.
 
     What is held out is let through to see what it was: its rules have no effect at all. An entry that decided
     overrules what would put a value of the same event on the other list.
@@ -139,6 +143,7 @@ def add_listed(
         evaluated.id,
         evaluated.evaluated_at_ms,
         overruled,
+        adding=adding,
     )
     return msgspec.structs.replace(record, list_additions=added.recorded), added
 

@@ -2,8 +2,9 @@
 
 A plan is made from the mirror of the lists, and its statements demand that the store agrees. Of processes
 that add the same value at the same moment, or the last entry for which there is room, one is first. The
-commits of the others are refused, and they plan again with what the store holds by then. So every decision
-records what became of it.
+commits of the others are refused, and they plan again with what the store holds by then. An event that is
+refused time and again is stored without additions. So every decision is answered, and records what became of
+them.
 """
 
 import contextlib
@@ -48,6 +49,8 @@ ABSENT: Final = "absent"
 FULL: Final = "full"
 #: It would have ended before the event was decided.
 OVER: Final = "over"
+#: Others changed what is on the lists each time that it was tried.
+CONTENDED: Final = "contended"
 
 #: How long lists that were full count as full. An attack must not have each of its events look again.
 _FULL_MS: Final = 1_000
@@ -124,11 +127,14 @@ class RuleAdditions:
         now_ms: int,
         overruled: ListType | None = None,
         known: KnownEntries = _NOTHING_KNOWN,
+        *,
+        adding: bool = True,
     ) -> ListAdditions:
         """Return what the rules that act on an event add, at the moment of its decision.
 
         `event` is of fraud or of AML. What is meant for the list `overruled` is left out: an entry of the
         other list decided against these rules. What is `known` of the store counts more than the mirror.
+        Without `adding`, nothing is added, and the store has nothing to refuse.
         """
         plan = ListAdditions([], [], [], [])
         for place in may_act:
@@ -138,6 +144,9 @@ class RuleAdditions:
             ends_ms = event.received_at_ms + effect.lasts_ms
             wanted = _EffectOfEvent(tenant, place, running[place], effect, event_id, now_ms, ends_ms)
             became, entry_id = self._add(wanted, event, plan, known)
+            if plan.keys and not adding:
+                became, entry_id = CONTENDED, ""
+                plan = ListAdditions(plan.recorded, [], [], [])
             plan.recorded.append((place, effect.list, effect.type, became, entry_id))
         return plan
 

@@ -19,6 +19,12 @@ _SWEEP: Final = (
     "DELETE FROM list_entry WHERE tenant = ? AND id IN (SELECT id FROM list_entry WHERE tenant = ? "
     f"AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT {_SWEPT})"
 )
+#: What has ended is counted only where it decides: a sweep may leave some of it after a limit was lowered.
+_ROOM: Final = (
+    "CASE WHEN COALESCE((SELECT entries FROM list_count WHERE tenant = ?), 0) < ? THEN 1 = 1 "
+    "ELSE (SELECT entries FROM list_count WHERE tenant = ?) "
+    "- (SELECT COUNT(*) FROM list_entry WHERE tenant = ? AND expires_at_ms <= ?) < ? END"
+)
 
 
 def insert_entry(entry: ListEntry, entries_max: int) -> tuple[Statement, Statement, Statement]:
@@ -39,12 +45,11 @@ def insert_entry(entry: ListEntry, entries_max: int) -> tuple[Statement, Stateme
         LIST_ENTRY,
         one.tenant,
         "INSERT INTO list_entry (tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, "
-        "updated_at_ms) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? "
-        "WHERE COALESCE((SELECT entries FROM list_count WHERE tenant = ?), 0) < ?",
+        f"updated_at_ms) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE {_ROOM}",
         (
             *(one.id, one.type.value, one.value, one.list_type.value, one.reason),
             *(one.expires_at_ms, one.created_at_ms, one.updated_at_ms),
-            *(one.tenant, entries_max),
+            *(one.tenant, entries_max, one.tenant, one.tenant, one.created_at_ms, entries_max),
         ),
         rows=1,
     )

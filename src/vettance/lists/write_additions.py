@@ -1,27 +1,34 @@
 """Writes events with what their rules put on lists, and plans again where the store does not agree."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.lists import sql
 from vettance.lists.entry import ListEntry
 from vettance.lists.rule_additions import EntryKey, KnownEntries, ListAdditions, RuleAdditions
 
-#: How often an event is written whose plan the store does not agree with.
-_TRIES: Final = 4
+#: How often an event is written whose plan the store does not agree with; the last time without additions.
+#: A refusal tells what others have made of one value at least, and an event has few.
+_TRIES: Final = 8
 
 Read = Callable[[Statement], Awaitable[list[Row]]]
 #: A plan, and everything that is written of its event.
 Written = tuple[ListAdditions, Sequence[Statement]]
 
 
+class Again(Protocol):
+    """Plans an event anew, with additions or without."""
+
+    def __call__(self, *, adding: bool = True) -> Written: ...
+
+
 def write_additions(
-    store: Store, additions: RuleAdditions, written: Written, again: Callable[[], Written]
+    store: Store, additions: RuleAdditions, written: Written, again: Again
 ) -> Awaitable[object]:
     """Write an event with its plan; with `again`, which plans anew, where the store does not agree.
 
-    Raises as `Store.write` does.
+    Raises as `Store.write` does; `Clash` and `Lost` only for what is written with the plan.
     """
     plan, statements = written
     if not plan.keys:
@@ -34,7 +41,7 @@ async def _write(
     additions: RuleAdditions,
     plan: ListAdditions,
     statements: Sequence[Statement],
-    again: Callable[[], Written],
+    again: Again,
 ) -> None:
     for left in reversed(range(_TRIES)):
         try:
@@ -44,7 +51,7 @@ async def _write(
             if not left:
                 raise
             additions.take(await look_up(additions, plan, store.read))
-            plan, statements = again()
+            plan, statements = again(adding=left > 1)
         else:
             break
     await announce(additions, plan)

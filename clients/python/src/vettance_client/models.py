@@ -500,7 +500,8 @@ class ListAddition(Answer, frozen=True):
     """
     What a rule put on a list. `result` is `added`, `extended`, or why not: `present`, for an entry that is
         there already; `absent`, for an event without such a value; `full`, for lists that take no more; `over`,
-        for one that would have ended before the decision. `id` is the entry, where there is one.
+        for one that would have ended before the decision; `contended`, where others changed it each time that it
+        was tried. `id` is the entry, where there is one.
     """
 
     rule_id: str = field(name="ruleId")
