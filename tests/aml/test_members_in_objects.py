@@ -26,6 +26,23 @@ def read(metadata: dict[str, Any], customer: dict[str, Any] | None = None, **mem
 @pytest.mark.parametrize(
     "metadata",
     [
+        {"amount": {"value": 6023, "currency": "JPY"}},
+        {"transactionAmount": {"value": 6023, "currency": "JPY"}},
+        {"instructedAmount": {"amount": "6023", "currency": "jpy"}},
+        {"instructedAmount": "6023.00", "instructedCurrency": "JPY"},
+        {"Amount": {"Amount": "6023.00", "Currency": "JPY"}},
+        {"payment": {"amount": 6023, "currency": "JPY"}},
+        {"transaction": {"amount": {"value": 6023, "currency": "JPY"}}},
+    ],
+)
+def test_an_amount_and_its_currency_are_read_in_one_object(metadata: dict[str, Any]) -> None:
+    transfer = read(metadata)
+    assert (transfer.amount, transfer.currency) == (6023, "JPY")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
         {"amount": 5, "counterparty": {"id": "x", "name": "Ann", "country": "KP", "account": "b"}},
         {"amount": {"value": "5", "currency": "EUR"}, "counterparty": {"id": "x", "account": {"iban": "b"}}},
         {"amount": 5, "counterparty.id": "x", "counterparty.account": "b"},

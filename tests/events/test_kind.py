@@ -46,10 +46,11 @@ NAMES = [
     (EventKind.CHECKOUT, "checkout.submit order.placed cart.checkout check_out"),
     (EventKind.WITHDRAWAL, "withdrawal cash_out payout.created withdraw.request"),
     (EventKind.TRANSFER, "transfer p2p.transfer send_money wire.sent"),
+    (EventKind.REFUND, "charge.refunded refund.requested orderRefund REFUND_ISSUED"),
     (EventKind.PROMO, "promo.redeem coupon.applied referralClaimed bonus.granted gift_card.check"),
     (
         EventKind.OTHER,
-        "page.viewed login.page.viewed charge.refunded transfer.received device.registered token.refresh",
+        "page.viewed login.page.viewed charge.disputed transfer.received device.registered token.refresh",
     ),
 ]
 ROWS = [(kind, name) for kind, names in NAMES for name in names.split()]

@@ -4,9 +4,10 @@ A member that is spelt in another way is lost in silence, and the rules that nee
 are those of ISO 20022 messages, of core banking products and of what people write who name a column.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+from vettance.wire.spellings import Spellings, both_cases
 
 #: The members of `metadata` with a known meaning; each spelling is also read in snake_case.
 KNOWN_MEMBERS: Final = (
@@ -50,12 +51,19 @@ def _words(names: tuple[str, ...], *endings: str) -> str:
     return " ".join(f"{name}{ending}" for name in names for ending in endings)
 
 
+#: What an amount is called; an object of that name may hold the currency, too.
+_AMOUNT_WORDS: Final = (
+    *("transactionAmount", "transferAmount", "paymentAmount", "instructedAmount", "amountValue"),
+    *("totalAmount", "txAmount", "txnAmount", "settlementAmount", "interbankSettlementAmount"),
+)
 _ACCOUNTS: Final = ("Account", "AccountId", "AccountNumber", "AccountIban", "Iban")
 
 #: Other words for each, in the order in which they count. Nothing here may mean another member elsewhere.
 _OTHER_WORDS: Final[dict[str, str]] = {
-    "amount": "transactionAmount transferAmount paymentAmount amountValue totalAmount txAmount",
-    "currency": "currencyCode transactionCurrency amountCurrency ccy",
+    "amount": " ".join(_AMOUNT_WORDS),
+    "currency": "currencyCode transactionCurrency amountCurrency ccy "
+    + _words(("amount", *_AMOUNT_WORDS), "Currency", "CurrencyCode", "Ccy")
+    + " instructedCurrency settlementCurrency paymentCurrency transferCurrency",
     "direction": "transactionDirection flow debitCredit creditDebit creditDebitIndicator drCr",
     "accountId": "customerAccount customerAccountId accountNumber account",
     "counterpartyId": "counterparty otherParty otherPartyId beneficiary beneficiaryId payee payeeId"
@@ -76,7 +84,8 @@ _OTHER_WORDS: Final[dict[str, str]] = {
     "accountOpenedAt": "accountOpened accountOpenedOn accountOpenDate accountOpenedDate accountOpeningDate"
     " accountCreatedAt openedAt",
     "segment": "customerSegment customerType clientType partyType",
-    "description": "narrative remittanceInformation remittanceInfo paymentDetails memo purpose",
+    "description": "narrative remittanceInformation remittanceInfo paymentDetails memo purpose"
+    " unstructuredRemittance remittanceInformationUnstructured paymentPurpose paymentReference",
     "invoiceAmount": "invoiceValue invoicedAmount invoiceTotal",
     "marketValue": "goodsMarketValue fairMarketValue estimatedMarketValue marketValueOfGoods goodsValue"
     " fairValue marketPrice",
@@ -97,17 +106,9 @@ AMOUNTS: Final = ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmo
 #: What says in `customer.metadata` what kind of customer it is; of an event, these words say what it is.
 _SEGMENT_OF_PROFILE: Final = ("type", "kind", "entityType", "entity_type")
 
-_SNAKE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def _both(words: str) -> tuple[str, ...]:
-    spelt = [form for word in words.split() for form in (word, _SNAKE.sub("_", word).lower())]
-    return tuple(dict.fromkeys(spelt))
-
-
 #: Under which names each of them is read, in this order.
 SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
-    name: _both(f"{name} {_OTHER_WORDS.get(name, '')}") for name, _ in KNOWN_MEMBERS
+    name: both_cases(f"{name} {_OTHER_WORDS.get(name, '')}") for name, _ in KNOWN_MEMBERS
 }
 #: The same for `customer.metadata`, which says things of the customer only.
 PROFILE_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
@@ -117,67 +118,20 @@ PROFILE_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def _by_spelling(table: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, int]]:
-    return {text: (name, rank) for name, texts in table.items() for rank, text in enumerate(texts)}
-
-
-_OF_EVENT: Final = _by_spelling(SPELLINGS)
-_OF_PROFILE: Final = _by_spelling(PROFILE_SPELLINGS)
-#: How deep a name is looked for in objects: `counterparty.account.id`.
-_DEPTH_MAX: Final = 2
+#: Objects around what an event says: `{"transaction": {"creditor": {"name": "Ann"}}}` names a creditor.
+_WRAPPERS: Final = ("transaction", "transfer", "payment", "details", "data")
+_OF_EVENT: Final = Spellings(SPELLINGS, AMOUNTS, _WRAPPERS)
+_OF_PROFILE: Final = Spellings(PROFILE_SPELLINGS, AMOUNTS)
 
 
 def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members that are there by their documented names; of two, the spelling that counts first.
+    """Return the members that are there by their documented names, as `Spellings` reads them.
 
-    Of one spelling in both objects, that of `metadata` counts. What is in an object, or behind a dot, is
-    read as if both names were one: `{"counterparty": {"id": 7}}` as `counterparty_id`.
+    Of one spelling in both objects, that of `metadata` counts.
     """
-    return _read((metadata, payload), _OF_EVENT)
+    return _OF_EVENT.read(metadata, payload)
 
 
 def read_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `customer.metadata` says of the customer by its documented names."""
-    return _read((profile,), _OF_PROFILE)
-
-
-def _read(holders: tuple[Mapping[str, Any], ...], table: dict[str, tuple[str, int]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    ranks: dict[str, int] = {}
-    for holder in holders:
-        for spelling, value in holder.items():
-            if value is None:
-                continue
-            known = table.get(spelling)
-            if type(value) is dict or (known is None and "." in spelling):
-                _read_joined(_snake(spelling), value, table, _DEPTH_MAX, found, ranks)
-            if known is not None:
-                _note(known, value, found, ranks)
-    return found
-
-
-def _note(known: tuple[str, int], value: Any, found: dict[str, Any], ranks: dict[str, int]) -> None:
-    """Take note of the value of a known spelling, unless one that counts before it was there."""
-    name, rank = known
-    if (name not in ranks or rank < ranks[name]) and (type(value) is not dict or name in AMOUNTS):
-        found[name], ranks[name] = value, rank
-
-
-def _read_joined(
-    name: str,
-    value: Any,
-    table: dict[str, tuple[str, int]],
-    depth: int,
-    found: dict[str, Any],
-    ranks: dict[str, int],
-) -> None:
-    """Read what has a name of several parts, in an object for each of them or behind dots."""
-    if value is not None and (known := table.get(name)) is not None:
-        _note(known, value, found, ranks)
-    if type(value) is dict and depth:
-        for inner, one in value.items():
-            _read_joined(f"{name}_{_snake(inner)}", one, table, depth - 1, found, ranks)
-
-
-def _snake(name: str) -> str:
-    return _SNAKE.sub("_", name).replace(".", "_").lower()
+    return _OF_PROFILE.read(profile)

@@ -15,6 +15,7 @@ from vettance.console.review_forms import review_shown, undo_shown
 from vettance.console.svg_charts import share_mark
 from vettance.console.webhooks_page import STATES
 from vettance.console.words import Words
+from vettance.decisions.field_readers import amount_in
 from vettance.webhooks.sql import Delivery, select_deliveries_about
 
 _EVENTS_SHOWN: Final = 8
@@ -42,12 +43,11 @@ async def decision(visit: Visit) -> PageAnswer:
     )
     review = await review_shown(visit, decision_id)
     event = record["inputs"]["event"]
-    metadata = event.get("metadata") if isinstance(event.get("metadata"), dict) else {}
     values = {
         "record": record,
         "outputs": record["outputs"],
         "event": event,
-        "amount": _amount(visit, metadata),
+        "amount": _amount(visit, event),
         "used": members_of(visit, event, rules.used),
         "signals": record["inputs"].get("sessionSignals"),
         "rules": rules,
@@ -116,11 +116,9 @@ def _contributions(said: dict[str, Any]) -> list[tuple[str, float, Markup]]:
     ]
 
 
-def _amount(visit: Visit, metadata: dict[str, Any]) -> str:
-    amount = metadata.get("amount")
-    if not isinstance(amount, int | float) or isinstance(amount, bool):
-        return ""
-    return visit.show.money(amount, metadata.get("currency"))
+def _amount(visit: Visit, event: dict[str, Any]) -> str:
+    amount, currency = amount_in(event)
+    return "" if amount is None else visit.show.money(amount, currency)
 
 
 def _listable(event: dict[str, Any]) -> list[tuple[str, str, str]]:

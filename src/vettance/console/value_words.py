@@ -21,6 +21,7 @@ _THINGS: Final = {
     "session_id": ("session", "sessions"),
     "user_agent": ("user agent", "user agents"),
     "user_agent.client": ("browser", "browsers"),
+    "user_agent.system": ("system", "systems"),
     "email.mailbox": ("mailbox", "mailboxes"),
     "metadata.amount": ("amount", "amounts"),
     "metadata.cardHash": ("card", "cards"),
@@ -42,6 +43,15 @@ _EVENTS: Final = {
     "event.changes_credentials": ("change of credentials", "changes of credentials"),
     "event.kind == 'signup'": ("sign-up", "sign-ups"),
     "event.kind == 'promo'": ("promotion", "promotions"),
+    "event.kind == 'refund'": ("refund", "refunds"),
+    "event.kind == 'refund' and event.outcome == 'unknown'": (
+        "request for a refund",
+        "requests for a refund",
+    ),
+    "event.kind == 'refund' and event.outcome == 'success'": (
+        "refund that was paid",
+        "refunds that were paid",
+    ),
     "event.kind == 'mfa'": ("second-factor prompt", "second-factor prompts"),
     "event.kind == 'card_added'": ("card that was added", "cards that were added"),
     "adds_instrument": ("new instrument", "new instruments"),

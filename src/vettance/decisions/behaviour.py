@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.clock import HOUR_MS
 from vettance.decisions.browser import KEYSTROKES, NO_SIGNALS, signals_of
-from vettance.decisions.field_readers import bounded, once
+from vettance.decisions.field_readers import bounded
 from vettance.decisions.typing_shape import (
     is_coarse,
     jitter,
@@ -26,6 +26,7 @@ from vettance.decisions.typing_shape import (
 from vettance.decisions.utc_offsets import shows_clock_of
 from vettance.decisions.value_domains import MEASURED
 from vettance.events.event import Event
+from vettance.events.event_spellings import once
 from vettance.rules.domain import ANYTHING, SHARE
 from vettance.rules.schema import Field, Type, reads
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from vettance.decisions.field_readers import once
 from vettance.events.browser_session import overlay
 from vettance.events.event import Event
+from vettance.events.event_spellings import once
 from vettance.rules.schema import reads
 
 #: Words that automation puts into its user agent when it does not hide. Source: the default user agents of

@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.db.engine import Row
 from vettance.decisions.features import known_names
-from vettance.decisions.field_readers import read_amount
+from vettance.decisions.field_readers import amount_in
 from vettance.decisions.sql import COVERED
 from vettance.events.event import EventBody
 from vettance.wire.payload import JSON, Wire
@@ -93,5 +93,4 @@ def _body(one: NewestEvent) -> JSON | None:
 
 
 def _has_amount(body: JSON) -> bool:
-    holders = (body.get("metadata"), body.get("payload"))
-    return any(read_amount(holder.get("amount")) is not None for holder in holders if type(holder) is dict)
+    return amount_in(body)[0] is not None

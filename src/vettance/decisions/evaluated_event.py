@@ -14,6 +14,7 @@ from vettance.decisions.field_readers import bounded, read_amount
 from vettance.decisions.sql import count_decision
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, EventSource
+from vettance.events.event_spellings import spelt_members
 from vettance.lists.entry import ListEntry, ListType
 from vettance.lists.rule_additions import NOTHING_ADDED, ListAdditions, RuleAdditions
 from vettance.models.model_score import MODEL_SCORE, ModelResult
@@ -158,7 +159,7 @@ def is_held_out(ruleset: RuleSet, fired: Sequence[int], entries: Sequence[ListEn
     explore = ruleset.explore
     if explore is None or not stopped_by_score(ruleset, fired, entries):
         return False
-    sent = event.metadata.get("amount")
+    sent = spelt_members(event).get("amount")
     amount = read_amount(sent)
     # An amount that cannot be read may be any.
     is_readable = sent is None or amount is not None

@@ -4,10 +4,18 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.decisions.field_readers import member, read_amount, read_code, read_id, read_word
+from vettance.decisions.field_readers import (
+    member,
+    read_amount,
+    read_code,
+    read_id,
+    read_word,
+    spelt_member,
+)
 from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS, attribute_field
 from vettance.decisions.value_domains import CURRENCY, LATITUDE, LONGITUDE, MOMENT
 from vettance.events.event import Category, Event
+from vettance.reference.currencies import Currencies
 from vettance.rules.domain import (
     ANYTHING,
     HOUR,
@@ -100,8 +108,8 @@ def plain_fields() -> tuple[Field, ...]:
     )
 
 
-def metadata_fields() -> tuple[Field, ...]:
-    """The members of `metadata` with a known meaning, under both spellings."""
+def metadata_fields(currencies: Currencies) -> tuple[Field, ...]:
+    """The members of `metadata` with a known meaning, and what an amount weighs by its currency."""
     rows: tuple[tuple[tuple[str, ...], Type, Callable[[Any], Any], str, Domain], ...] = (
         (
             ("amount",),
@@ -129,31 +137,67 @@ def metadata_fields() -> tuple[Field, ...]:
         ),
         (("channel",), Type.TEXT, read_word, "Where it happened (web, app, pos …), in lower case.", _WORD),
         (
-            ("outcome",),
-            Type.TEXT,
-            read_word,
-            "The outcome as sent, in lower case; `event.outcome` reads it for you.",
-            _WORD,
-        ),
-        (
             ("promoCode", "promo_code"),
             Type.TEXT,
             read_code,
             "The code of the promotion in upper case.",
             written(UPPER_TRIMMED),
         ),
+        (
+            ("payeeId", "payee_id"),
+            Type.TEXT,
+            read_id,
+            "Who is paid, where the customer names them: an account or an id.",
+            _ID,
+        ),
     )
     fields = []
     for names, kind, convert, doc, domain in rows:
-        read = member(convert, *names)
+        read = spelt_member(convert, names[0])
         fields += [Field(f"metadata.{name}", kind, read, doc, domain=domain) for name in names]
+    outcome = member(read_word, "outcome")
     return (
         *fields,
         Field(
+            "metadata.outcome",
+            Type.TEXT,
+            outcome,
+            "The outcome as sent, in lower case; `event.outcome` reads it for you.",
+            domain=_WORD,
+        ),
+        Field("worth", Type.NUMBER, _worth_of(currencies), "The amount by the scale of its currency."),
+        Field(
             "merchant.key",
             Type.TEXT,
-            member(read_id, "terminalId", "terminal_id", "merchantId", "merchant_id"),
+            _merchant_key,
             "Where is paid: the terminal, else the merchant.",
             domain=_ID,
         ),
     )
+
+
+_read_sum: Final = spelt_member(read_amount, "amount")
+_read_currency: Final = spelt_member(read_code, "currency")
+_read_terminal: Final = spelt_member(read_id, "terminalId")
+_read_merchant: Final = spelt_member(read_id, "merchantId")
+
+
+def _worth_of(currencies: Currencies) -> Callable[[Event], float | int | None]:
+    """Read what the amount weighs among the bounds of rules: in yen, 150 times less than in dollars."""
+
+    def read(event: Event) -> float | int | None:
+        amount: float | int | None = _read_sum(event)
+        if amount is None:
+            return None
+        scale = currencies.scale(_read_currency(event))
+        return amount if scale == 1 else amount / scale
+
+    return reads(read, *vars(_read_sum)["members"], *vars(_read_currency)["members"])
+
+
+def _merchant_key(event: Event) -> str | None:
+    found: str | None = _read_terminal(event) or _read_merchant(event)
+    return found
+
+
+reads(_merchant_key, *vars(_read_terminal)["members"], *vars(_read_merchant)["members"])

@@ -17,7 +17,6 @@ from vettance.decisions.field_readers import (
     in_person,
     member,
     names_read,
-    once,
     read_code,
     read_flag,
     read_number,
@@ -26,8 +25,10 @@ from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
 from vettance.decisions.user_agent import user_agent_client, user_agent_family, user_agent_system
 from vettance.decisions.value_domains import COUNTRY, EMAIL, MEASURED
 from vettance.events.event import Event
+from vettance.events.event_spellings import SPELLINGS, once
 from vettance.events.kind import OUTCOME_MEMBERS, EventKind, Meaning, meaning_of
 from vettance.events.kind import EventOutcome as Ended
+from vettance.reference.currencies import Currencies
 from vettance.rules.domain import (
     ANYTHING,
     COUNT,
@@ -40,7 +41,7 @@ from vettance.rules.schema import Field, Namespace, Schema, Type, reads
 from vettance.wire.suggestions import KnownNames
 
 _meaning: Final = once(meaning_of)
-_BY_NAME: Final = ("kind", "moves_money", "changes_credentials")
+_BY_NAME: Final = ("moves_money", "changes_credentials")
 _VERSION: Final = Domain(values=frozenset((4, 6)), low=4, high=6, whole=True)
 
 
@@ -48,8 +49,9 @@ def _meaning_reader(index: int) -> Reader:
     def read(event: Event) -> Any:
         return _meaning(event)[index]
 
-    # The name and category alone say what kind it is; how it ended, the members say first.
-    said = () if Meaning._fields[index] in _BY_NAME else OUTCOME_MEMBERS
+    # The name and category alone say whether it moves money; how it ended, the members say first.
+    name = Meaning._fields[index]
+    said = () if name in _BY_NAME else SPELLINGS["payeeId"] if name == "kind" else OUTCOME_MEMBERS
     return reads(read, *(f"metadata.{name}" for name in said))
 
 
@@ -79,7 +81,7 @@ _MEANING_FIELDS: Final = (
     _meaning_field(
         "kind",
         Type.TEXT,
-        "What kind of thing happened, read from the event's name and category.",
+        "What kind of thing happened, read from the event's name and category, and from who is paid.",
         one_of(*EventKind),
     ),
     _meaning_field(
@@ -323,7 +325,7 @@ def fraud_schema(network: Network | None = None) -> Schema:
         (
             *plain_fields(),
             *_MEANING_FIELDS,
-            *metadata_fields(),
+            *metadata_fields(Currencies()),
             *_EMAIL_FIELDS,
             *ip_fields,
             *_SIGNAL_FIELDS,

@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from vettance.clock import HOUR_MS
 from vettance.events.event import Event
+from vettance.events.event_spellings import SPELLINGS, spelt_in, spelt_members
 from vettance.events.kind import OUTCOME_MEMBERS
 from vettance.rules.expression import NUMBER_MAX
 from vettance.rules.schema import reads
@@ -14,24 +15,6 @@ from vettance.wire.payload import read_moment
 from vettance.wire.suggestions import KnownNames
 
 Reader = Callable[[Event], Any]
-_Value = TypeVar("_Value")
-
-
-def once(read: Callable[[Event], _Value]) -> Callable[[Event], _Value]:
-    """Keep what was read of the latest event, because several fields are read from it one after the other.
-
-    The pair is replaced as one value: a thread that reads another event only makes this one be read again.
-    """
-    kept: tuple[Event, _Value] | None = None
-
-    def read_once(event: Event) -> _Value:
-        nonlocal kept
-        latest = kept
-        if latest is None or latest[0] is not event:
-            kept = latest = (event, read(event))
-        return latest[1]
-
-    return read_once
 
 
 _PLAIN_NUMBER: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?", re.ASCII)
@@ -65,7 +48,8 @@ def bounded(value: float) -> float:
 def read_amount(value: Any) -> float | int | None:
     """Read an amount: a number, or an object such as `{"value": 12.5, "currency": "EUR"}`."""
     if type(value) is dict:
-        value = value.get("value", value.get("amount"))
+        inner = {name.lower(): one for name, one in value.items()}
+        value = inner.get("value", inner.get("amount"))
     return read_number(value)
 
 
@@ -147,6 +131,27 @@ def member(convert: Callable[[Any], Any], *names: str) -> Reader:
     return reads(read, *(f"metadata.{name}" for name in names))
 
 
+def spelt_member(convert: Callable[[Any], Any], name: str) -> Reader:
+    """Make a reader of a member that is read under every spelling of `events.event_spellings`."""
+    names = SPELLINGS[name]
+    _READ.update(dict.fromkeys(names))
+
+    def read(event: Event) -> Any:
+        value = event.metadata.get(name)
+        if value is None:
+            value = spelt_members(event).get(name)
+        return convert(value) if value is not None else None
+
+    return reads(read, *(f"metadata.{spelling}" for spelling in names))
+
+
+def amount_in(body: Any) -> tuple[float | int | None, str | None]:
+    """Return the amount that the body of an event states, and the code of its currency in upper case."""
+    holders = [body.get(name) if type(body) is dict else None for name in ("metadata", "payload")]
+    said = spelt_in(*(holder if type(holder) is dict else {} for holder in holders))
+    return read_amount(said.get("amount")), read_code(said.get("currency"))
+
+
 _IN_PERSON_CHANNELS: Final = frozenset(
     {
         "pos",
@@ -162,7 +167,7 @@ _IN_PERSON_CHANNELS: Final = frozenset(
         "card_present",
     }
 )
-_read_channel: Final = member(read_word, "channel")
+_read_channel: Final = spelt_member(read_word, "channel")
 
 
 def in_person(event: Event) -> bool:
@@ -170,7 +175,7 @@ def in_person(event: Event) -> bool:
     return _read_channel(event) in _IN_PERSON_CHANNELS
 
 
-reads(in_person, "metadata.channel")
+reads(in_person, *vars(_read_channel)["members"])
 
 
 _CREATED: Final = ("accountCreatedAt", "account_created_at", "customerCreatedAt", "customer_created_at")

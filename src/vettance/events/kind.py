@@ -12,6 +12,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from vettance.events.event import Category, Event
+from vettance.events.event_spellings import WRAPPERS, spelt_members
 from vettance.wire.payload import JSON
 
 
@@ -31,6 +32,7 @@ class EventKind(enum.StrEnum):
     WITHDRAWAL = "withdrawal"
     TRANSFER = "transfer"
     PROMO = "promo"
+    REFUND = "refund"
     OTHER = "other"
 
 
@@ -94,7 +96,8 @@ _AUTHENTICATION: Final = _row(
 PATTERNS: Final = (
     # Talk about an event is not the event; money that comes back is not money spent.
     _row(EventKind.OTHER, "viewed view pageview impression rendered notification reminder"),
-    _row(EventKind.OTHER, "refund refunded refunds chargeback dispute disputed reversal reversed"),
+    _row(EventKind.OTHER, "chargeback dispute disputed reversal reversed"),
+    _row(EventKind.REFUND, "refund refunded refunds"),
     _row(EventKind.OTHER, "transfer wire", "received incoming inbound"),
     _row(EventKind.LOGOUT, "logout signout logoff loggedout signedout"),
     _row(EventKind.LOGOUT, "session", "ended end expired terminated closed destroyed"),
@@ -324,6 +327,7 @@ OUTCOME_MEMBERS: Final = {
     **dict.fromkeys(("error", "loginError", "login_error"), _by_reason),
 }
 _MEMBER_NAMES: Final = frozenset(OUTCOME_MEMBERS)
+_WRAPPERS: Final = frozenset(WRAPPERS)
 
 
 def _outcome_within(members: JSON) -> EventOutcome:
@@ -349,9 +353,13 @@ class Meaning(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def meaning(name: str, category: Category, said: EventOutcome) -> Meaning:
-    """Return what an event of this name and category means; `said` is the outcome that its members state."""
-    kind = kind_of(name, category)
+def meaning(name: str, category: Category, said: EventOutcome, *, to_payee: bool = False) -> Meaning:
+    """Return what an event of this name and category means; `said` is the outcome that its members state.
+
+    A payment `to_payee`, an account that the customer names, is a transfer: nothing is bought with it.
+    """
+    named = kind_of(name, category)
+    kind = EventKind.TRANSFER if to_payee and named is EventKind.PAYMENT else named
     outcome = outcome_of_words(name) if said is EventOutcome.UNKNOWN else said
     failed = outcome is EventOutcome.FAILURE
     return Meaning(
@@ -366,10 +374,19 @@ def meaning(name: str, category: Category, said: EventOutcome) -> Meaning:
     )
 
 
+#: What says of a payment that something is bought with it, even where the seller is called a payee.
+_BUYS: Final = frozenset({"cardHash", "merchantId", "terminalId"})
+
+
 def said_outcome(event: Event) -> EventOutcome:
     """Return the outcome that the members of an event state, whatever its name says."""
-    if (metadata := event.metadata) and (outcome := _outcome_within(metadata)) is not EventOutcome.UNKNOWN:
-        return outcome
+    if metadata := event.metadata:
+        if (outcome := _outcome_within(metadata)) is not EventOutcome.UNKNOWN:
+            return outcome
+        for name in () if _WRAPPERS.isdisjoint(metadata) else WRAPPERS:
+            inner = metadata.get(name)
+            if type(inner) is dict and (outcome := _outcome_within(inner)) is not EventOutcome.UNKNOWN:
+                return outcome
     for members in (event.payload, event.custom_fields, event.extra):
         if members and (outcome := _outcome_within(members)) is not EventOutcome.UNKNOWN:
             return outcome
@@ -378,4 +395,6 @@ def said_outcome(event: Event) -> EventOutcome:
 
 def meaning_of(event: Event) -> Meaning:
     """Return what an event means: what its members say, else what the words of its name say."""
-    return meaning(event.name, event.category, said_outcome(event))
+    named = spelt_members(event)
+    to_payee = "payeeId" in named and _BUYS.isdisjoint(named)
+    return meaning(event.name, event.category, said_outcome(event), to_payee=to_payee)

@@ -5,7 +5,7 @@ from typing import Any, Final
 from vettance.db.engine import Row, Statement, Store, still_asked
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.decision import DecisionRecordData, Outcome
-from vettance.decisions.field_readers import bounded, read_amount
+from vettance.decisions.field_readers import amount_in, bounded
 from vettance.decisions.rule_course import RuleCourse, rule_course_of
 from vettance.decisions.sql import record_of
 from vettance.fairness.tenant_cache import TenantCache
@@ -117,12 +117,8 @@ def run_of(record: DecisionRecordData, sent: Any) -> RuleRun:
 
 
 def _amount_of(sent: Any) -> tuple[str, float] | None:
-    metadata = sent.get("metadata") if isinstance(sent, dict) else None
-    if not isinstance(metadata, dict):
-        return None
-    amount = read_amount(metadata.get("amount"))
+    amount, currency = amount_in(sent)
     if amount is None:
         return None
-    currency = metadata.get("currency")
-    code = currency.strip().upper() if isinstance(currency, str) else ""
+    code = currency or ""
     return (code if len(code) == _CURRENCY_CHARS and code.isalpha() else ""), bounded(amount)

@@ -8,6 +8,7 @@ from vettance.db.engine import Statement, bounded_key
 from vettance.decisions.decision import Outcome
 from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.decisions.field_readers import bounded, read_amount
+from vettance.events.event_spellings import spelt_members
 from vettance.reviews import sql
 from vettance.reviews.amount_medians import AmountMedians
 from vettance.reviews.review import Review, ReviewState, points_of_amount, rank_of
@@ -25,9 +26,8 @@ class ReviewOpener:
 
     def __call__(self, tenant_id: str, evaluated: EvaluatedEvent) -> list[Statement]:
         """Return what opens the review of a decision, if it has one."""
-        metadata = evaluated.event.metadata
-        amount = _amount_of(metadata.get("amount")) if metadata else None
-        currency = _currency_of(metadata.get("currency")) if metadata else ""
+        said = spelt_members(evaluated.event)
+        amount, currency = _amount_of(said.get("amount")), _currency_of(said.get("currency"))
         outcome = evaluated.decision.outcome
         opened = [] if outcome is Outcome.ALLOW else self._open(tenant_id, evaluated, amount, currency)
         if amount is not None:

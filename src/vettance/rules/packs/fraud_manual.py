@@ -22,8 +22,8 @@ own, in which it fires and in which it does not; they run whenever the pack is s
 
 The score of an event is the sum of the scores of the active rules that fire, at most 100. From {review}
 on the event is held for **review**, from {block} on it is **blocked**. Rules in shadow mode are recorded
-and never count. Amounts are in whatever unit the tenant sends; the bounds in some rules (5, 50, 100, 1000)
-are meant for euros or dollars.
+and never count. The bounds in some rules (5, 50, 100, 1000) are meant for euros or dollars: rules compare
+`worth`, the amount by the [scale of its currency](aml-pack.md#currencies).
 
 This page is made from the pack. Change the pack, then run `APPROVE=1 pytest tests/packs`.
 """
@@ -52,7 +52,8 @@ _KINDS = """\
 It is read from the words of the event's name, whatever their case and separators (`user.loginFailed` and
 `USER_LOGIN_FAILED` are the same), else from its category. `event.outcome` is `success`, `failure` or
 `unknown`: what members such as `outcome`, `result`, `status`, `success` or `declineCode` say, else what
-the name says.
+the name says. A payment to an account that the customer names (`payeeId`, `beneficiary.iban` …), with
+neither a card nor a merchant, is a `transfer`.
 """
 
 _NAMES = """\
@@ -68,7 +69,11 @@ _MEMBERS = """\
 
 What the rules of this pack find in the free-form objects of an event, under every spelling that they know;
 the first that is there counts. What stands in `metadata` is also found in `payload`, where that is sent
-instead. `signals` is the object `sdkSignals`, `sdk_signals` or `signals` of the event, of `metadata` or of
+instead. Objects and dots join names: `{"cart": {"total": 5}}` is read as `cart_total`. An object for the
+event itself (`payment`, `transaction`, `order`, `checkout`, `purchase`, `charge`, `transfer`, `withdrawal`,
+`payout`, `details`, `data`) adds nothing to a name: `{"payment": {"card": {"fingerprint": "k"}}}` is read as
+`card_fingerprint`, and a `status` in it says how the event ended. Case and hyphens do not count.
+`signals` is the object `sdkSignals`, `sdk_signals` or `signals` of the event, of `metadata` or of
 `payload`; the browser SDK fills it. Members of the interface itself (`ip`, `customer.externalId` and so on)
 are not listed.
 
