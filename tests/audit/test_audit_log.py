@@ -7,7 +7,7 @@ import pytest
 from vettance.audit import sql
 from vettance.audit.act import Act, acting, describe
 from vettance.audit.audited_store import AuditedStore
-from vettance.audit.chain import AuditEntry, without_secrets
+from vettance.audit.chain import ERASURE, AuditEntry, without_secrets
 from vettance.audit.read_log import described, entries_of, find_fault, newest_of, replace_names
 from vettance.db.engine import EVERYBODY, Lost, Statement, Store, everyone
 from vettance.db.tables import AUDIT_ENTRY, AUDIT_HEAD, AUDIT_PART, CHANGE, Table
@@ -145,6 +145,20 @@ async def test_an_erasure_replaces_names_and_keeps_the_chain(store: Store, tenan
     await replace_names(
         store, tenant, lambda text: text.replace("erased", "gone"), lambda: IDS.make("aud"), 3
     )
+    assert await find_fault(store, tenant) is None
+
+
+async def test_an_erasure_of_much_is_of_several_commits_and_keeps_the_chain(
+    store: Store, tenant: str
+) -> None:
+    await fill(store, tenant, 45)
+    count = await replace_names(
+        store, tenant, lambda text: text.replace("Ann Smith", "erased"), lambda: IDS.make("aud"), 2
+    )
+    assert count == 45
+    kept = [described(one) async for one in entries_of(store, tenant)]
+    assert sum(one["action"] == ERASURE for one in kept) == 2
+    assert "Ann Smith" not in str(kept)
     assert await find_fault(store, tenant) is None
 
 

@@ -326,6 +326,31 @@ def test_an_erasure_reaches_however_many_chunks_there_are(archive: Archive) -> N
     archive.runner.run(scene())
 
 
+class Counting(Retained):
+    """A store that counts the statements of its largest commit."""
+
+    largest = 0
+
+    async def write(self, *statements: Statement) -> list[int]:
+        self.largest = max(self.largest, len(statements))
+        return await super().write(*statements)
+
+
+def test_an_erasure_of_much_is_of_small_commits(archive: Archive) -> None:
+    # Whoever decides meanwhile waits for one of them at a time.
+    tenant, count = archive.tenant(), 300
+
+    async def scene() -> None:
+        anna = Made(customer_id="anna", waited_ms=1000)
+        await archive.live([tenant], [(0, anna)] * count, [count - 1])
+        store = Counting(archive, START_MS)
+        done = await Eraser(store, b"s" * 32, START_MS).erase(tenant, "anna")
+        assert done.events == count
+        assert 20 < store.largest <= 40
+
+    archive.runner.run(scene())
+
+
 def test_an_erasure_is_done_though_retention_removes_chunks_meanwhile(archive: Archive) -> None:
     async def scene() -> None:
         moment, was_retained = 0, True

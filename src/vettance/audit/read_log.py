@@ -1,7 +1,7 @@
 """Reads the audit log: holds its chains against their heads, lists entries, replaces erased names."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -20,6 +20,8 @@ from vettance.db.engine import Row, Store
 from vettance.wire.payload import timestamp
 
 _STEP = 500
+#: Parts replaced in one commit, for which everybody's writes wait; each is a statement of its own.
+_REPLACED_MAX: Final = 40
 
 
 async def find_fault(store: Store, tenant: str | None = None) -> str | None:
@@ -121,7 +123,8 @@ async def replace_names(
             changed += [
                 (one.id, salted(name, text)) for name, text in texts.items() if text != one.parts[name].text
             ]
-        if changed:
+        for first in range(0, len(changed), _REPLACED_MAX):
+            piece = changed[first : first + _REPLACED_MAX]
             noted = AuditEntry(
                 id=entry_id(),
                 tenant=tenant,
@@ -129,9 +132,9 @@ async def replace_names(
                 action=ERASURE,
                 actor="vettance",
                 subject="",
-                after=replaced_parts(changed),
+                after=replaced_parts(piece),
             )
-            statements = [sql.replace_part(tenant, entry, part) for entry, part in changed]
+            statements = [sql.replace_part(tenant, entry, part) for entry, part in piece]
             await store.write(*statements, *sql.record(noted))
-            count += len(changed)
+        count += len(changed)
     return count
