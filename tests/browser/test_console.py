@@ -402,3 +402,38 @@ def test_the_head_of_the_rules_stays_in_sight(page: Any, service: Service) -> No
     head = page.locator("section:has(#rules) thead th").first
     page.evaluate("document.querySelector('section:has(#rules) tbody tr:last-child').scrollIntoView()")
     assert 0 <= head.bounding_box()["y"] < 200
+
+
+@pytest.mark.parametrize("width", [641, 700, 900, 1024, 1280])
+def test_rows_of_lists_are_low_on_narrow_screens(
+    page: Any, service: Service, desk: Caller, width: int
+) -> None:
+    customer = {"externalId": "cus_5b0a2461fec3", "email": "somebody.with.a.name@mail.example"}
+    held(
+        desk,
+        150,
+        customer=customer,
+        device={"fingerprint": "5b0a2461fec3" * 4},
+        ip="203.0.113.199",
+        country="DE",
+    )
+    entry = {
+        "type": "DEVICE",
+        "value": "0a1b" * 12,
+        "listType": "block",
+        "reason": "Seen with other cards. " * 20,
+    }
+    desk.post("/api/v1/lists", entry)
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in ("decisions", "queue", "lists"):
+        page.goto(f"{service.base_url}/console/{path}")
+        lines = page.eval_on_selector_all(
+            "table.rows tbody tr", "all => all.map(row => row.getBoundingClientRect().height)"
+        )
+        # Three lines of text at most, two from half a screen on.
+        assert max(lines) <= (90 if width < 761 else 66), (path, lines)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+        broken = page.eval_on_selector_all(
+            "table.rows td time", "all => all.filter(one => one.getClientRects().length > 1).length"
+        )
+        assert broken == 0, path

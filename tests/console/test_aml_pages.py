@@ -159,10 +159,10 @@ def test_a_case_of_many_events_is_shown_a_hundred_at_a_time(service: Service, ba
     place = f"{CASES}/{case_of(bank, 'c-many')['id']}"
     ann: Visitor = person(service, bank.id, "analyst", "auditor")
     page = ann.get(place)
-    assert re.search(r"1 to 100 of 10\d events", page.words), page.words
+    assert re.search(r"1–100 of 10\d events", page.words), page.words
     assert f'href="{place}?events=100"' in page.text
     rest = ann.get(f"{place}?events=100")
-    assert re.search(r"101 to 10\d of 10\d events", rest.words)
+    assert re.search(r"101–10\d of 10\d events", rest.words)
     assert len(rest.text) < len(page.text)
     for odd in ("-1", "x", "9" * 20, "999999"):
         assert ann.get(f"{place}?alerts={odd}").status == 200

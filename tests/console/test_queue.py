@@ -9,8 +9,6 @@ import pytest
 from tests.console.visitor import Visitor, visitor_of
 from tests.live import Caller, Service
 from tests.reviews.conftest import decided, held, holding_tenant
-from vettance.console.queue_page import shown_of
-from vettance.console.shown_values import ValueFormatter
 
 QUEUE = "/console/queue"
 LISTED = "EMAIL blind@mail.example"
@@ -173,12 +171,6 @@ def test_of_several_what_others_were_faster_with_is_left_and_counted(service: Se
     assert "FRAUD" in ann.get(f"/console/decisions/{several[3]}").text
     wrong = ann.submit(QUEUE, "/console/decisions/label", decision=several, label="NONSENSE", next=QUEUE)
     assert wrong.status == 422
-
-
-def test_a_list_that_is_cut_says_so() -> None:
-    show = ValueFormatter(0)
-    assert shown_of(show, 50, 51, is_cut=True) == "50 of more than 50 reviews"
-    assert shown_of(show, 1, 1, is_cut=False) == "1 of 1 review"
 
 
 def test_a_second_look_is_blind(service: Service, desk: Caller) -> None:

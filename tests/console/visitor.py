@@ -38,7 +38,7 @@ class PageAnswer:
     @property
     def words(self) -> str:
         """The text of the page without its tags, blanks made one."""
-        return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", self.text)).split())
+        return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", self.text.replace("<wbr>", ""))).split())
 
 
 class Visitor:

@@ -13,6 +13,7 @@ from vettance.console.aml_cases_page import (
     heading_and_rest,
     officers_of,
 )
+from vettance.console.list_pages import rows_shown
 from vettance.console.page import (
     QUEUE_READERS,
     WORKERS,
@@ -148,11 +149,10 @@ def _part(visit: Visit, name: str, rows: list[Any], noun: str) -> tuple[list[Any
     start = _start(visit, name)
     end, path = start + _SHOWN, f"{CASES}/{visit.path['id']}"
     shown = rows[start:end]
-    first = start + 1 if shown else start
     # Each part keeps the place of the other.
     others = {other: _start(visit, other) or None for other in _PARTS if other != name}
     pages = {
-        "words": f"{first} to {start + len(shown)} of {visit.show.count(len(rows), noun)}",
+        **rows_shown(visit.show, start + 1, len(shown), len(rows), noun),
         "first": url_of(path, **others) if start else "",
         "next": url_of(path, **others, **{name: end}) if end < len(rows) else "",
     }

@@ -3,7 +3,8 @@
 import re
 from typing import Any, Final
 
-from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.list_pages import filtered_by, list_page
+from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.resolution_words import with_resolution
 from vettance.console.review_forms import people_who_work
 from vettance.console.value_words import value_in_words
@@ -41,7 +42,7 @@ async def alerts(visit: Visit) -> PageAnswer:
         "states": _ALERT_STATES,
         "sorts": _SORTS,
         "severities": SEVERITIES,
-        "page": pages(visit, ALERTS, asked, found, "alert"),
+        "page": list_page(visit, filtered_by(ALERTS, asked), found, "alert"),
     }
     return View("aml_alerts.html", values, title=Words("Alerts"))
 
@@ -61,7 +62,7 @@ async def cases(visit: Visit) -> PageAnswer:
         "severities": SEVERITIES,
         "officers": officers,
         "names": dict(officers),
-        "page": pages(visit, CASES, asked, found, "case"),
+        "page": list_page(visit, filtered_by(CASES, asked), found, "case"),
     }
     return View("aml_cases.html", values, title=Words("Cases"))
 
@@ -74,15 +75,6 @@ async def officers_of(visit: Visit, *named: str | None) -> list[tuple[str, str]]
     people = await people_who_work(visit, by_actor=True)
     known = dict(people)
     return people + [(one, one) for one in dict.fromkeys(named) if one and one not in known]
-
-
-def pages(visit: Visit, path: str, asked: dict[str, str], found: dict[str, Any], noun: str) -> dict[str, str]:
-    """Return where the pages of a list lead to."""
-    return {
-        "words": f"{len(found['data'])} of {visit.show.count(found['total'], noun)}",
-        "first": url_of(path, **asked) if visit.query.get("cursor") else "",
-        "next": url_of(path, **asked, cursor=found["nextCursor"]) if found["hasMore"] else "",
-    }
 
 
 def alert_shown(one: dict[str, Any]) -> dict[str, Any]:

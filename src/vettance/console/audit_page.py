@@ -7,7 +7,8 @@ from vettance.audit.chain import KeptEntry
 from vettance.audit.read_log import described, entries_of, find_fault, newest_of
 from vettance.console.action_words import WORDS, action_in_words
 from vettance.console.audit_details import said_members
-from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, own_path, url_of
+from vettance.console.list_pages import filtered_by, list_page
+from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, own_path
 from vettance.console.review_forms import names_of
 from vettance.console.shown_values import ValueFormatter
 from vettance.console.words import Words
@@ -44,11 +45,13 @@ async def audit(visit: Visit) -> PageAnswer:
         **filters,
         "actions": sorted(set(WORDS.values())),
         "fault": "",
-        "page": {
-            "words": visit.show.count(len(found), "entry"),
-            "first": url_of(PATH, **filters) if before else "",
-            "next": url_of(PATH, **filters, before=following) if following else "",
-        },
+        "page": list_page(
+            visit,
+            filtered_by(PATH, filters),
+            {"data": found, "hasMore": following is not None, "nextCursor": following},
+            "entry",
+            cursor="before",
+        ),
     }
     return View("audit.html", values, title=Words("Audit log"))
 
@@ -58,7 +61,7 @@ async def verify(visit: Visit) -> PageAnswer:
     fault = await find_fault(visit.parts.store, visit.tenant.id)
     if fault is None:
         return visit.redirect(PATH, notice="verified")
-    values = {"entries": [], "actor": "", "action": "", "actions": [], "fault": fault, "page": {"words": ""}}
+    values = {"entries": [], "actor": "", "action": "", "actions": [], "fault": fault, "page": {}}
     return View("audit.html", values, title=Words("Audit log"))
 
 

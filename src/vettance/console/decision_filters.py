@@ -68,7 +68,7 @@ class ChosenFilters(NamedTuple):
     address: dict[str, str]
     chips: tuple[FilterChip, ...]
 
-    def url(self, **more: str) -> str:
+    def url(self, **more: Any) -> str:
         """Return the address of the page with these filters."""
         return address_of({**self.address, **more})
 

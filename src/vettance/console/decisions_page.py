@@ -3,6 +3,7 @@
 from typing import Any
 
 from vettance.console.decision_filters import FILTERS, PATH, SORTS, chosen_filters
+from vettance.console.list_pages import list_page
 from vettance.console.page import READERS, ConsolePage, View, Visit, segment
 from vettance.console.words import Words
 
@@ -22,11 +23,7 @@ async def decisions(visit: Visit) -> View:
         "sort": chosen.address.get("sortBy", "evaluatedAt"),
         "orders": [(key, words, chosen.url(sortBy=key)) for key, words in SORTS],
         "chosen": {name: _in_form(visit, name, value) for name, value in chosen.address.items()},
-        "page": {
-            "words": f"{len(found['data'])} of {visit.show.count(found['total'], 'decision')}",
-            "first": chosen.url() if cursor else "",
-            "next": chosen.url(cursor=found["nextCursor"]) if found["hasMore"] else "",
-        },
+        "page": list_page(visit, chosen.url, found, "decision"),
     }
     return View("decisions.html", values, title=Words("Decisions"))
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 from vettance.console.decisions_page import entity_url
 from vettance.console.entity_page import KIND_LABELS, entries_matching
 from vettance.console.list_actions import ACTIONS, ROOT
-from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
+from vettance.console.list_pages import filtered_by, list_page
+from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit
 from vettance.console.review_forms import blind_entries
 from vettance.console.words import Words
 from vettance.lists.answers import answer
@@ -16,6 +17,9 @@ from vettance.wire.payload import decode, encode
 #: What a type is called where that is not its own name.
 _LABELS: Final = {"EMAIL": Words("E-mail"), "DEVICE": Words("Device"), "IP": Words("IP address or range")}
 TYPES: Final = tuple((one.value, _LABELS.get(one.value, one.value.capitalize())) for one in VALUE_KINDS)
+
+_ADDRESS: Final = Words("IP address")
+_RANGE: Final = Words("IP range")
 
 
 async def lists(visit: Visit) -> View:
@@ -38,11 +42,7 @@ async def lists(visit: Visit) -> View:
         "list_type": asked["listType"],
         "value": visit.sight.name("text", value) if value else "",
         "may_change": visit.may(*WORKERS),
-        "page": {
-            "words": f"{len(shown)} of {visit.show.count(found['total'], 'entry')}",
-            "first": url_of(ROOT, **filters) if asked["cursor"] else "",
-            "next": url_of(ROOT, **filters, cursor=found["nextCursor"]) if found["hasMore"] else "",
-        },
+        "page": list_page(visit, filtered_by(ROOT, filters), found, "entry"),
     }
     return View("lists.html", values, title=Words("Lists"))
 
@@ -65,7 +65,7 @@ def _entry(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
     is_range = "/" in one["value"] and kind == "ip"
     return {
         **one,
-        "label": dict(TYPES)[one["type"]],
+        "label": _RANGE if is_range else _ADDRESS if kind == "ip" else dict(TYPES)[one["type"]],
         "text": one["value"] if is_range else visit.sight.text(one["value"]),
         "url": "" if is_range or kind not in KIND_LABELS else entity_url(visit, kind, one["value"]),
     }

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from vettance.console.decisions_page import decision_row
 from vettance.console.label_forms import LABELS
-from vettance.console.page import LEADS, QUEUE_READERS, WORKERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.list_pages import filtered_by, list_page, rows_shown
+from vettance.console.page import LEADS, QUEUE_READERS, WORKERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.review_forms import (
     BULK,
     QUEUE,
@@ -15,7 +16,6 @@ from vettance.console.review_forms import (
     undo_shown,
     workers_of,
 )
-from vettance.console.shown_values import ValueFormatter
 from vettance.console.words import Words
 from vettance.history.answers import decision_item
 from vettance.reviews.bulk_request import BULK_MAX
@@ -37,22 +37,22 @@ async def queue(visit: Visit) -> PageAnswer:
     """GET /console/queue."""
     chosen = visit.query.get("view")
     chosen = chosen if chosen in dict(VIEWS) else "open"
-    cursor, following = visit.query.get("cursor"), ""
     desk, tenant = visit.parts.reviews, visit.tenant.id
     states = await desk.states(tenant)
     if chosen == "checks":
         reviews: list[Review] = await desk.checks(tenant, visit.signed.user_id, _SHOWN + 1)
-        total = len(reviews)
         # Those that are looked at leave the list, and the next ones take their place.
+        is_cut = len(reviews) > _SHOWN
         del reviews[_SHOWN:]
+        page = rows_shown(visit.show, 1, len(reviews), len(reviews), "review", is_cut=is_cut)
     elif chosen == "mine":
         reviews = await desk.held(tenant, visit.signed.user_id)
-        total = len(reviews)
+        page = rows_shown(visit.show, 1, len(reviews), len(reviews), "review")
     else:
-        asked = {"state": chosen, "limit": _SHOWN, "cursor": cursor}
+        asked = {"state": chosen, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
         found = await visit.ask("GET", "/api/v1/reviews", asked)
         reviews = await desk.find_several(tenant, [one["decisionId"] for one in found["data"]])
-        total, following = found["total"], found.get("nextCursor") or ""
+        page = list_page(visit, filtered_by(QUEUE, {"view": chosen}), found, "review")
     values = {
         "view": chosen,
         "views": [(key, words, states.get(key)) for key, words in VIEWS],
@@ -65,20 +65,9 @@ async def queue(visit: Visit) -> PageAnswer:
         "bulk_url": BULK,
         "bulk_current": await visit.parts.bulk.current(tenant),
         "is_lead": visit.may(*LEADS),
-        "page": {
-            "words": shown_of(visit.show, len(reviews), total, is_cut=chosen == "checks" and total > _SHOWN),
-            "first": url_of(QUEUE, view=chosen) if cursor else "",
-            "next": url_of(QUEUE, view=chosen, cursor=following) if following else "",
-        },
+        "page": page,
     }
     return View("queue.html", values, title=Words("Queue"))
-
-
-def shown_of(show: ValueFormatter, shown: int, total: int, *, is_cut: bool) -> str:
-    """Return how many of all reviews are shown; `is_cut` where nobody counted all."""
-    if is_cut:
-        return f"{shown} of more than {show.count(shown, 'review')}"
-    return f"{shown} of {show.count(total, 'review')}"
 
 
 async def queue_rows(

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import functools
+import re
 import zoneinfo
 from typing import Any, Final
 
@@ -25,6 +26,9 @@ _COUNTED_MAX: Final = 10**9
 #: of them. Anybody who may send an event may send such an amount.
 _PLAIN_MAX: Final = 1e15
 _LOCALES_KEPT: Final = 256
+#: A word of `payment.attempt` or `NEW_DEVICE` with what divides it from the next; long ones are cut.
+_PART_OF_CODE: Final = re.compile(r"[^._:/\s-]{1,24}[._:/\s-]*|[._:/\s-]{1,24}")
+_BREAK: Final = Markup("<wbr>")
 
 
 class ValueFormatter:
@@ -146,11 +150,15 @@ class ValueFormatter:
     def short(self, text: Any) -> Markup:
         """Return an identifier shortened in the middle; hovering and copying give all of it."""
         whole = str(text)
-        most = _ADDRESS_CHARS_MAX if "@" in whole else _ID_HEAD + _ID_TAIL + 3
+        kind, most = ("id address", _ADDRESS_CHARS_MAX) if "@" in whole else ("id", _ID_HEAD + _ID_TAIL + 3)
         cut = whole if len(whole) <= most else f"{whole[:_ID_HEAD]}…{whole[-_ID_TAIL:]}"
         if cut == whole:
-            return Markup('<span class="id">{}</span>').format(whole)
-        return Markup('<span class="id" title="{}" data-whole="{}">{}</span>').format(whole, whole, cut)
+            return Markup('<span class="{}">{}</span>').format(kind, whole)
+        return Markup('<span class="{}" title="{}" data-whole="{}">{}</span>').format(kind, whole, whole, cut)
+
+    def code(self, text: Any) -> Markup:
+        """Return the name of an event, or a reason code: lines break where its words end."""
+        return _BREAK.join(_PART_OF_CODE.findall(str(text)))
 
     def value(self, value: Any) -> str:
         """Return a value of a feature or a member as a table shows it."""

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from vettance.clock import DAY_MS
-from vettance.console.aml_cases_page import pages
+from vettance.console.list_pages import filtered_by, list_page
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.words import Words
 from vettance.errors import Refusal, Unprocessable
@@ -67,7 +67,7 @@ async def subscription(visit: Visit) -> PageAnswer:
         "states": STATES,
         "state_words": dict(STATES),
         "may_change": visit.may(*ADMINS),
-        "page": pages(visit, f"{PATH}/{visit.path['id']}", asked, found, "delivery"),
+        "page": list_page(visit, filtered_by(f"{PATH}/{visit.path['id']}", asked), found, "delivery"),
         "tried": None,
         "replay_days": _REPLAY_DAYS,
     }
