@@ -437,3 +437,65 @@ def test_rows_of_lists_are_low_on_narrow_screens(
             "table.rows td time", "all => all.filter(one => one.getClientRects().length > 1).length"
         )
         assert broken == 0, path
+
+
+def test_what_is_typed_stays_while_the_service_is_away(page: Any, service: Service, desk: Caller) -> None:
+    decision = held(desk, 150)
+    page.goto(f"{service.base_url}/console/decisions/{decision}")
+    page.keyboard.press("l")
+    page.locator("details[open] select").select_option("FRAUD")
+    page.locator("details[open] textarea").fill("Called the customer.")
+    page.context.set_offline(True)
+    page.locator("details[open] button").click()
+    page.wait_for_selector("text=so this was not sent")
+    assert page.locator("details[open] textarea").input_value() == "Called the customer."
+    page.context.set_offline(False)
+    page.locator("details[open] button").click()
+    page.wait_for_selector("text=Called the customer.")
+    record = desk.get(f"/api/v1/decisions/{decision}").json
+    assert [one["notes"] for one in record["feedback"]] == ["Called the customer."]
+
+
+#: Whether what has the focus can be seen: nothing lies upon it.
+SEEN = """() => {
+  const focused = document.activeElement, box = focused.getBoundingClientRect();
+  const top = document.elementFromPoint(box.x + Math.min(box.width, 20) / 2, box.y + box.height / 2);
+  return top !== null && (focused.contains(top) || top.contains(focused));
+}"""
+
+
+def test_what_has_the_focus_is_never_covered(page: Any, service: Service, desk: Caller) -> None:
+    for number in range(30):
+        held(desk, 150, customer={"externalId": f"covered-{number}"})
+    page.set_viewport_size({"width": 1100, "height": 500})
+    page.goto(f"{service.base_url}/console/decisions")
+    for key in "j" * 30 + "k" * 20:
+        page.keyboard.press(key)
+        assert page.evaluate(SEEN)
+    for _ in range(40):
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate("document.activeElement === document.body"):
+            break
+        assert page.evaluate(SEEN), page.evaluate("document.activeElement.outerHTML")
+
+
+def test_a_menu_closes_behind_the_focus_and_fits_a_low_window(page: Any, service: Service) -> None:
+    page.set_viewport_size({"width": 700, "height": 320})
+    page.goto(f"{service.base_url}/console/lists")
+    page.focus("details.menu summary")
+    page.keyboard.press("Enter")
+    last = page.locator("details.menu a").last
+    last.scroll_into_view_if_needed()
+    last.focus()
+    assert page.evaluate(SEEN)
+    page.keyboard.press("Tab")
+    assert page.locator("details.menu[open]").count() == 0
+    page.focus("details.account summary")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.parentElement.className") == "account"
+    page.set_viewport_size({"width": 1100, "height": 500})
+    page.keyboard.press("n")
+    assert page.locator("details.adder[open]").count() == 1
+    page.focus("#find")
+    assert page.locator("details.adder[open]").count() == 0

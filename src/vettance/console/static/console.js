@@ -49,7 +49,10 @@
     if (link) link.focus({ preventScroll: true });
     all[at].scrollIntoView({ block: "nearest" });
   };
+  const openMenus = () => $$("details.adder[open], details.account[open], details.menu[open]");
   document.addEventListener("focusin", (event) => {
+    // A menu that the focus has left closes: it would cover what has the focus now.
+    for (const menu of openMenus()) if (!menu.contains(event.target) && event.target.id !== "main") menu.open = false;
     const row = event.target.closest && event.target.closest("tr[data-row]");
     if (!row) return;
     at = rows().indexOf(row);
@@ -61,8 +64,7 @@
       const link = $("a", cell.parentElement);
       if (link) link.click();
     }
-    for (const menu of $$("details.adder[open], details.account[open], details.menu[open]"))
-      if (!menu.contains(event.target)) menu.open = false;
+    for (const menu of openMenus()) if (!menu.contains(event.target)) menu.open = false;
   });
 
   // Keys press what carries them: <button data-key="a">, <a data-key="n">, <summary data-key="l">.
@@ -71,7 +73,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const { key, target } = event;
     if (key === "Escape") {
-      for (const menu of $$("details.adder[open], details.account[open], details.menu[open]")) {
+      for (const menu of openMenus()) {
         menu.open = false;
         $("summary", menu).focus();
       }
@@ -112,13 +114,34 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
-  // A form is sent once.
-  document.addEventListener("submit", (event) => {
-    const form = event.target;
-    if (form.method !== "post") return;
-    if (form.dataset.sent) event.preventDefault();
+  // A form is sent once. One that somebody typed into waits until the service answers: a browser that reaches
+  // nobody shows a page of its own, and what was typed is lost.
+  const isTyped = (field) => field.matches("textarea, input:not([type=hidden])") && field.value !== field.defaultValue;
+  const isThere = async () => {
+    try {
+      const asked = { method: "HEAD", cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(5000) };
+      return (await fetch("/console/sign-in", asked)).status < 500;
+    } catch (error) {
+      return error.name === "TimeoutError"; // It is slow: sending the form loses nothing while the page is there.
+    }
+  };
+  document.addEventListener("submit", async (event) => {
+    const form = event.target, by = event.submitter;
+    if (form.method !== "post" || form.dataset.asked) return;
+    if (form.dataset.sent) return event.preventDefault();
     form.dataset.sent = "1";
     setTimeout(() => delete form.dataset.sent, 4000);
+    if (!$("#stale") || ![...form.elements].some(isTyped)) return;
+    event.preventDefault();
+    if (await isThere()) {
+      say("");
+      form.dataset.asked = "1";
+      form.requestSubmit(by);
+      delete form.dataset.asked;
+    } else {
+      delete form.dataset.sent;
+      say("unsent");
+    }
   });
   // The notice of a change is shown once: a reload shows the page alone.
   const address = new URL(location.href);
