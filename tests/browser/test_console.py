@@ -181,7 +181,7 @@ def full_pages(browser: Any, service: Service, desk: Caller) -> list[str]:
     page.fill("#field-rule_id", "large")
     page.fill("#field-load", "10")
     page.click("text=Draw its curve")
-    page.wait_for_selector("text=completed", timeout=100_000)
+    page.wait_for_selector("text=Completed", timeout=100_000)
     found.append(page.url.partition("/console/")[2])
     service.cli("tenant", "set", desk.id, "--rule-approval", "on")
     page.goto(f"{service.base_url}/console/models")

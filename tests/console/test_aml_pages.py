@@ -109,6 +109,9 @@ def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
     assert re.search(r'<select id="assignee".*?<option value="[^"]+@[^"]+"', page.text)
     done = page.text.partition('id="timeline"')[2]
     assert "Alerted" in done
+    assert "the service" in done
+    assert re.search(r"(Low|Medium|High|Critical): [A-Z]", done)
+    assert not re.search(r"(LOW|MEDIUM|HIGH|CRITICAL):", done)
     assert "12,000" not in done
     stale = seen(page.text)
     assert ann.submit(place, place, what="notes", notes="Asked for the contract.").status == 303
@@ -138,7 +141,7 @@ def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
     assert "Closed · False alarm ·" in closed.words
     assert "Assign" not in closed.words.partition("What was done")[0]
     assert "Take it myself" not in closed.words
-    assert "Write it down" in closed.words
+    assert "Add the note" in closed.words
     constant = re.compile(r">[^<]*FALSE_POSITIVE")
     for shown in (place, CASES, "/console/aml/alerts"):
         assert constant.search(lead.get(shown).text) is None, shown
@@ -298,6 +301,11 @@ def test_deliveries_lead_to_what_they_are_about_and_are_sent_again_by_number(
     place = re.findall(r"/console/webhooks/whs_\w+", made.text)[0]
     decision = str(decided(bank, 5)["correlationIds"]["eventId"])  # type: ignore[index]
     service.wait_for(lambda: f'href="/console/decisions/{decision}"' in admin.get(place).text, seconds=10)
+    # Why it fails is said in a sentence, of the subscription as of each attempt.
+    sentence = "The receiver's name could not be resolved."
+    service.wait_for(lambda: admin.get(place).words.count(sentence) >= 2, seconds=15)
+    assert "Failing: 1 failure in a row" in admin.get(place).words
+    assert "Failing" in admin.get("/console/webhooks").words
     # States have the words of the filter, here and on the page of the decision.
     assert '<span class="tag">Waiting</span>' in admin.get(place).text
     shown = admin.get(f"/console/decisions/{decision}").text

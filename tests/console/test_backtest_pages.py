@@ -67,10 +67,10 @@ def tried(visitor: Visitor, path: str, rule: str, **members: str) -> PageAnswer:
     assert made.status == 303, made.words
     page = made.location.partition("?")[0]
     until = time.monotonic() + 90
-    while re.search(r">(queued|running)<", (shown := visitor.get(page)).text):
+    while re.search(r">(Waits for its turn|Running)<", (shown := visitor.get(page)).text):
         assert time.monotonic() < until
         time.sleep(0.3)
-    assert "completed" in shown.words, shown.words
+    assert "Completed" in shown.words, shown.words
     return shown
 
 
@@ -120,7 +120,9 @@ def test_a_flipped_event_leads_to_its_alert_and_case(trial: Trial) -> None:
 def test_a_version_is_tried_and_what_is_wrong_is_said(trial: Trial) -> None:
     page = f"{PATH}/backtests"
     refused = trial.editor.submit(page, page, version="9999", days="30")
-    assert (refused.status, 'value="9999"' in refused.text) == (404, True)
+    assert refused.status == 422
+    assert re.search(r'name="version"[^>]*value="9999"[^>]*aria-invalid="true"', refused.text)
+    assert "Must be the number of a version of these rules" in refused.words
     refused = trial.editor.submit(page, page, version="2", days="30", sample="many")
     assert refused.status in (400, 422)
     assert re.search(r'name="sample"[^>]*value="many"[^>]*aria-invalid="true"', refused.text)
@@ -130,3 +132,16 @@ def test_a_version_is_tried_and_what_is_wrong_is_said(trial: Trial) -> None:
     shown = trial.editor.get(made.location)
     assert "Version 2" in shown.words
     assert "50.0 % of them" in shown.words
+    # All that changes when it ends is in the part that asks for itself, the button that cancels it as well.
+    live = shown.text.partition('<div id="backtest"')[2]
+    assert "<h1>Version 2" in live
+    place = made.location.partition("?")[0]
+    cancelled = trial.editor.submit(place, f"{place}/cancel")
+    # It may have been faster than us.
+    assert cancelled.status in (303, 409)
+    trial.editor.get(place)
+    trial.caller.service.wait_for(lambda: "Running" not in trial.editor.get(place).words, seconds=60)
+    ended = trial.editor.get(place)
+    assert "/cancel" not in ended.text
+    assert "Cancelled" in ended.words or "Completed" in ended.words
+    assert ("it has no result" in ended.words) == ("Cancelled" in ended.words)

@@ -32,6 +32,23 @@ def test_moments_are_told_by_their_distance(ago_s: int, words: str) -> None:
 
 def test_hovering_tells_the_moment_in_the_zone_of_the_visitor_and_in_utc() -> None:
     assert 'title="21 Sep 2026, 16:13:20 CEST · 14:13:20 UTC"' in SHOW.ago(NOW_MS)
+    assert 'title="21 Sep 2026, 14:13:20 UTC"' in ValueFormatter(NOW_MS).ago(NOW_MS)
+    assert SHOW.calendar_day("2026-09-21") == "21 Sep 2026"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("payment.attempt", "payment.<wbr>attempt"),
+        ("NEW_DEVICE_LARGE", "NEW_<wbr>DEVICE_<wbr>LARGE"),
+        ("a" * 50, f"{'a' * 24}<wbr>{'a' * 24}<wbr>aa"),
+        ("__<b>", "__<wbr>&lt;b&gt;"),
+        ("-" * 30, f"{'-' * 24}<wbr>------"),
+        ("", ""),
+    ],
+)
+def test_lines_break_where_words_of_codes_end(text: str, shown: str) -> None:
+    assert SHOW.code(text) == shown
 
 
 def test_amounts_follow_the_locale() -> None:

@@ -39,10 +39,10 @@ def test_a_curve_is_ordered_and_shown(editor: Visitor) -> None:
     assert made.status == 303, made.words
     page = made.location.partition("&")[0]
     until = time.monotonic() + 90
-    while re.search(r">(queued|running)<", (shown := editor.get(page)).text):
+    while re.search(r">(Waits for its turn|Running)<", (shown := editor.get(page)).text):
         assert time.monotonic() < until
         time.sleep(0.5)
-    assert "completed" in shown.words
+    assert "Completed" in shown.words
     assert "count(event.login_failed" in shown.words
 
 
@@ -56,10 +56,10 @@ def test_a_calibration_is_ordered_by_a_share_and_read_by_those_who_read_rules(
     assert made.status == 303, made.words
     page = made.location.partition("&")[0]
     until = time.monotonic() + 90
-    while re.search(r">(queued|running)<", (shown := editor.get(page)).text):
+    while re.search(r">(Waits for its turn|Running)<", (shown := editor.get(page)).text):
         assert time.monotonic() < until
         time.sleep(0.5)
-    assert "completed" in shown.words
+    assert "Completed" in shown.words
     assert "Asked for: 1.0 %" in shown.words
     auditor = visitor_of(service, suggested.id, "auditor")
     assert f'href="{PATH}"' in auditor.get("/console/rules").text

@@ -30,7 +30,7 @@ async def order_job(
         )
     except Clash:
         raise Conflict(
-            "A backtest or a suggestion of yours is under way. Wait for its end, or cancel it.",
+            "Another backtest or suggestion of your organisation runs. Wait until it ends, or cancel it.",
             "backtest_under_way",
         ) from None
 

@@ -1,10 +1,12 @@
 """A case: its alerts with their figures, the money, the events, what was done, and what to do next."""
 
 import asyncio
+import re
 from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
-from vettance.aml.case import AlertOrigin, EntryKind
+from vettance.aml.case import SERVICE, AlertOrigin, EntryKind
+from vettance.aml.findings import SEVERITIES
 from vettance.aml.transfer import transfer_of
 from vettance.console.aml_cases_page import (
     CASES,
@@ -29,6 +31,7 @@ from vettance.console.resolution_words import RESOLUTIONS, resolved_text, with_r
 from vettance.console.review_forms import names_of
 from vettance.console.rule_place import AML
 from vettance.console.svg_money import draw_money, flows_of, party_of
+from vettance.console.words import Words
 from vettance.errors import Conflict
 from vettance.ids import is_id
 from vettance.wire.payload import encode
@@ -37,6 +40,7 @@ _ROOT: Final = "/api/v1/aml/cases"
 #: Rows of alerts, events and acts that are drawn at once; a case may have thousands.
 _SHOWN: Final = 100
 _DIGITS_MAX: Final = 9
+_SEVERITY: Final = re.compile(rf"\b({'|'.join(SEVERITIES)})\b")
 _PARTS: Final = ("alerts", "events")
 PATH: Final = f"{CASES}/{{id}}"
 
@@ -128,7 +132,11 @@ def _act(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a line of what was done; what an alert says in full is in the table of alerts."""
     text = entry.get("text") or ""
     said = heading_and_rest(text)[0] if entry["kind"] == EntryKind.ALERTED else resolved_text(text)
-    return {**entry, "text": said}
+    if entry["kind"] == EntryKind.ALERTED:
+        severities, colon, rest = said.partition(":")
+        said = _SEVERITY.sub(lambda found: found[0].capitalize(), severities) + colon + rest
+    by = Words("the service") if entry["actor"] == SERVICE else entry["actor"]
+    return {**entry, "actor": by, "text": said}
 
 
 def _rule_url(alert: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ import msgspec
 from vettance.backtests.backtest_job import BACKTEST_PREFIX, BacktestJob, BacktestOrder
 from vettance.backtests.sql import job_of, select_backtest, select_newest
 from vettance.clock import DAY_MS
+from vettance.console.job_words import JOB_STATES
 from vettance.console.page import (
     QUEUE_READERS,
     ConsolePage,
@@ -17,12 +18,11 @@ from vettance.console.page import (
     segment,
     url_of,
 )
-from vettance.console.refusal_words import refusal_words
 from vettance.console.rule_place import AML, EDITORS, FRAUD, RULE_READERS, RulePlace
 from vettance.console.rules_page import rules_in
 from vettance.console.svg_charts import ChartPoint, time_series
 from vettance.console.words import Words
-from vettance.errors import NotFound, Refusal
+from vettance.errors import NotFound, Unprocessable
 from vettance.rules.difference import change_lines, diff
 from vettance.wire.numbers import is_decimal
 from vettance.wire.payload import timestamp
@@ -80,9 +80,6 @@ class BacktestPages:
 
     async def newest(self, visit: Visit) -> PageAnswer:
         """GET: the newest backtests, and the form of another one."""
-        return await self._newest(visit)
-
-    async def _newest(self, visit: Visit, refused: Refusal | None = None) -> View:
         rows = await visit.parts.store.read(select_newest(visit.tenant.id, BACKTEST_PREFIX, _LISTED))
         # Asked for the product's sake, and for the number of the version in force.
         active = await visit.ask("GET", f"{self._place.api}/active")
@@ -90,18 +87,12 @@ class BacktestPages:
         values = {
             "place": self._place,
             "rows": [one for one in found if one is not None],
+            "job_states": JOB_STATES,
             "version": active["version"],
             "spans": _SPANS,
-            "typed": visit.form,
-            "message": refusal_words(refused),
             "may_write": visit.may(*EDITORS),
         }
-        return View(
-            "backtests.html",
-            values,
-            Words("Backtests"),
-            status=refused.status if refused is not None else 200,
-        )
+        return View("backtests.html", values, Words("Backtests"))
 
     def _row(self, job: BacktestJob) -> BacktestRow | None:
         """Return a job for the list; None for one of the other kind, or whose order cannot be read."""
@@ -111,7 +102,7 @@ class BacktestPages:
         return BacktestRow(job, _words(order), f"{self._path}/{job.id}")
 
     async def order(self, visit: Visit) -> PageAnswer:
-        """POST: order one of a version; what is refused is said on the page."""
+        """POST: order one of a version."""
         form = visit.form
         days, share, version = form.get("days"), form.get("sample"), form.get("version")
         is_number = version.isascii() and version.isdigit() and len(version) <= _VERSION_DIGITS
@@ -122,10 +113,10 @@ class BacktestPages:
             body["sample"] = float(share) / 100 if is_decimal(share) else share
         try:
             made = await visit.ask("POST", self._place.backtests, body=body)
-        except Refusal as refused:
-            if refused.status != NotFound.status:  # There is no such version.
-                raise
-            return await self._newest(visit, refused)
+        except NotFound:
+            raise Unprocessable(
+                "Nothing was tried.", {"version": "must be the number of a version of these rules"}
+            ) from None
         return visit.redirect(f"{self._path}/{made['backtestId']}", notice="backtest-ordered")
 
     async def show(self, visit: Visit) -> PageAnswer:
@@ -137,6 +128,7 @@ class BacktestPages:
             "place": place,
             "path": f"{self._path}/{backtest}",
             "one": one,
+            "job_states": JOB_STATES,
             "under_way": one["state"] in _UNDER_WAY,
             "result": result,
             "may_write": visit.may(*EDITORS),
@@ -211,7 +203,10 @@ class BacktestPages:
         after, before = (
             [sum(day[when][word] for word in words) for day in days] for when in ("after", "before")
         )
-        points = [ChartPoint(day["day"], count) for day, count in zip(days, after, strict=True)]
+        points = [
+            ChartPoint(visit.show.calendar_day(day["day"]), count)
+            for day, count in zip(days, after, strict=True)
+        ]
         noun = "Held or denied events" if self._place.is_fraud else "Alerted events"
         text = f"{noun} a day, {sum(after)} in all; the pale line is as it was, {sum(before)}"
         return time_series(points, before, text, visit.show.number(max([*after, *before])))

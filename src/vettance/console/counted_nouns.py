@@ -25,6 +25,7 @@ _NOUNS: Final = {
     "line more": (Words("{} more line"), Words("{} more lines")),
     "match": (Words("{} match"), Words("{} matches")),
     "other": (Words("{} other"), Words("{} others")),
+    "recovery code": (Words("{} recovery code"), Words("{} recovery codes")),
     "review": (Words("{} review"), Words("{} reviews")),
     "review a day": (Words("{} review a day"), Words("{} reviews a day")),
     "row": (Words("{} row"), Words("{} rows")),

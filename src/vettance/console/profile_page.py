@@ -9,7 +9,7 @@ from vettance.errors import Unprocessable
 from vettance.people.credentials import THEMES, time_zones
 
 PATH: Final = "/console/profile"
-_THEME_WORDS: Final = {"auto": Words("As the system has it"), "light": Words("Light"), "dark": Words("Dark")}
+_THEME_WORDS: Final = {"auto": Words("Same as the system"), "light": Words("Light"), "dark": Words("Dark")}
 
 
 async def profile(visit: Visit) -> PageAnswer:

@@ -91,6 +91,10 @@ class ValueFormatter:
         """Return the day of a moment in the visitor's zone."""
         return self._date(self.moment(value) or 0)
 
+    def calendar_day(self, day: str) -> str:
+        """Return a day of the wire, `2026-11-29`, as other days are shown."""
+        return dt.date.fromisoformat(day).strftime("%d %b %Y")
+
     def label(self, at_ms: int, width_s: int) -> str:
         """Return a moment as the axis of a chart names it, where its buckets are so wide."""
         form = "%H:%M" if width_s < _HOUR else "%d %b %H:%M" if width_s < _DAY else "%d %b"
@@ -178,7 +182,9 @@ class ValueFormatter:
     def _time(self, at_ms: int, text: str, *, is_live: bool = False) -> Markup:
         utc = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC)
         local = self._local(at_ms)
-        title = f"{local:%d %b %Y, %H:%M:%S} {local:%Z} · {utc:%H:%M:%S} UTC"
+        title = f"{local:%d %b %Y, %H:%M:%S} {local:%Z}"
+        if local.utcoffset():
+            title += f" · {utc:%H:%M:%S} UTC"
         live = Markup(" data-live") if is_live else ""
         stamp = utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return Markup('<time datetime="{}" title="{}"{}>{}</time>').format(stamp, title, live, text)

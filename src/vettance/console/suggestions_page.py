@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from vettance.backtests.sql import job_of, select_newest
+from vettance.console.job_words import JOB_STATES
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit
 from vettance.console.rule_place import EDITORS, FRAUD, RULE_READERS
 from vettance.console.svg_charts import Curve, curve_chart
@@ -38,6 +39,7 @@ async def suggestions(visit: Visit) -> PageAnswer:
         "one": one,
         "jobs": jobs,
         "kinds": _KINDS,
+        "job_states": JOB_STATES,
         "version": active["version"],
         "curves": _curves(one["result"]) if one and one["result"] else [],
         "may_write": visit.may(*EDITORS),

@@ -10,6 +10,7 @@ from vettance.console.words import Words
 from vettance.errors import Refusal, Unprocessable
 from vettance.ids import is_id
 from vettance.outbox import MessageType
+from vettance.webhooks.webhook import UNREACHED
 from vettance.wire.payload import timestamp
 
 PATH: Final = "/console/webhooks"
@@ -29,6 +30,12 @@ _REPLAY_DAYS: Final = (
     ("30", Words("the last 30 days")),
     ("90", Words("the last 90 days")),
 )
+#: How deliveries of a subscription go.
+HEALTH: Final = {
+    "idle": Words("Nothing sent yet"),
+    "failing": Words("Failing"),
+    "healthy": Words("Healthy"),
+}
 _ORDER: Final = {"failing": 0, "idle": 2}
 _SHOWN: Final = 50
 
@@ -65,6 +72,8 @@ async def subscription(visit: Visit) -> PageAnswer:
         "rows": [{**one, "decisionUrl": _decision_url(one["subjectId"])} for one in found["data"]],
         "asked": asked,
         "states": STATES,
+        "health_words": HEALTH,
+        "failure_in_words": failure_in_words,
         "state_words": dict(STATES),
         "may_change": visit.may(*ADMINS),
         "page": list_page(visit, filtered_by(f"{PATH}/{visit.path['id']}", asked), found, "delivery"),
@@ -106,6 +115,15 @@ async def replay_one(visit: Visit) -> PageAnswer:
     return visit.redirect(f"{PATH}/{visit.path['id']}", notice="replayed")
 
 
+def failure_in_words(error: str | None) -> str:
+    """Return the class of a failure, with the status of an answer behind it, as a sentence."""
+    kind, _, status = (error or "").partition(" ")
+    if status:
+        return f"The receiver answered with status {status}."
+    sentences = {one.value: text for one, text in UNREACHED.items()}
+    return sentences.get(kind, f"The attempt failed ({kind})." if kind else "")
+
+
 def _decision_url(subject: str) -> str:
     """Return the page of the decision that a message is about; nothing where it is about something else."""
     return f"/console/decisions/{subject}" if is_id(subject, "evt") else ""
@@ -119,6 +137,7 @@ async def _list(visit: Visit, refused: Refusal | None = None) -> View:
     values = {
         "rows": sorted(details, key=lambda one: _ORDER.get(one["health"]["state"], 1)),
         "kinds": [kind.value for kind in MessageType],
+        "health_words": HEALTH,
         "typed": {"url": visit.form.get("url"), "kinds": visit.form.all("eventType")},
         "message": refused.message if refused is not None else "",
         "faults": dict(refused.details) if refused is not None else {},

@@ -165,6 +165,9 @@
   document.addEventListener("htmx:beforeSwap", () => { kept = document.activeElement ? document.activeElement.id : ""; });
   document.addEventListener("htmx:afterSwap", () => {
     tick();
-    if (kept && $(`#${CSS.escape(kept)}`)) $(`#${CSS.escape(kept)}`).focus();
+    const again = kept && $(`#${CSS.escape(kept)}`);
+    if (again) again.focus();
+    // What had the focus is gone, as the button is that cancels what has ended.
+    else if (kept && document.activeElement === document.body) $("#main").focus({ preventScroll: true });
   });
 })();
