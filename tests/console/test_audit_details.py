@@ -1,5 +1,6 @@
 """Details of audit entries: members and values in the words of the pages that they come from."""
 
+import re
 from typing import Any
 
 import pytest
@@ -71,3 +72,12 @@ def test_the_page_says_labels_and_whom_an_entry_is_about(
     assert "Label Wrongly stopped" in page.words
     assert "FALSE_POSITIVE" not in page.text
     assert f'<span title="{tenant.id}">' in page.text
+
+
+def test_the_log_names_keys_and_commands(tenant: Caller, people: SignIn) -> None:
+    body = {"type": "DEVICE", "value": "fp-named", "listType": "block"}
+    assert tenant.post("/api/v1/lists", body).status == 201
+    page = people("auditor").get("/console/audit?action=list+entry")
+    # A key without a name is told by what people know of it, and not by its id.
+    assert re.search(r'<span title="key_\w+">vtc_\w+…\w{4}</span>', page.text), page.words
+    assert ", at the command line" in people("auditor").get("/console/audit").words

@@ -168,7 +168,7 @@ def test_of_several_what_others_were_faster_with_is_left_and_counted(service: Se
         QUEUE, "/console/decisions/label", decision=[gone, several[3]], label="FRAUD", next=QUEUE
     )
     assert "Labels saved, but for 1 decision" in ann.get(labelled.location).words
-    assert "FRAUD" in ann.get(f"/console/decisions/{several[3]}").text
+    assert "<strong>Fraud</strong>" in ann.get(f"/console/decisions/{several[3]}").text
     wrong = ann.submit(QUEUE, "/console/decisions/label", decision=several, label="NONSENSE", next=QUEUE)
     assert wrong.status == 422
 

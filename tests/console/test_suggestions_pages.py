@@ -61,6 +61,10 @@ def test_a_calibration_is_ordered_by_a_share_and_read_by_those_who_read_rules(
         time.sleep(0.5)
     assert "Completed" in shown.words
     assert "Asked for: 1.0 %" in shown.words
+    # The others say what they are, and the one that is shown is none of them.
+    others = shown.text.partition('id="earlier"')[2]
+    assert "A threshold</a>: " in others
+    assert page.partition("=")[2] not in others
     auditor = visitor_of(service, suggested.id, "auditor")
     assert f'href="{PATH}"' in auditor.get("/console/rules").text
     read = auditor.get(page)

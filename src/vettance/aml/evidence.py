@@ -130,6 +130,11 @@ def _span(seconds: float) -> str:
     return ""
 
 
+def _counted(number: int, one: str, several: str) -> str:
+    """Return a number, and what it counts in the singular or the plural."""
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def _shape(event: AmlEvent, names: Sequence[str]) -> list[str]:
     trail, said = event.trail, []
     if "cycle" in names and trail.old_cycle:
@@ -137,22 +142,22 @@ def _shape(event: AmlEvent, names: Sequence[str]) -> list[str]:
     elif "chain" in names and trail.chain > 1:
         said.append(f"hop {trail.chain} of {' → '.join(map(_name, trail.path))}")
     if "gathered" in names and trail.gathered:
-        said.append(f"over {trail.gathered} parties")
+        said.append(f"over {_counted(trail.gathered, 'party', 'parties')}")
     if "spread" in names and trail.spread:
-        said.append(f"the source has paid {trail.spread} new parties")
+        said.append(f"the source has paid {_counted(trail.spread, 'new party', 'new parties')}")
     if "shared" in names and trail.shared:
-        said.append(f"{trail.shared} receivers in common with another sender")
+        said.append(f"{_counted(trail.shared, 'receiver', 'receivers')} in common with another sender")
     if "grid" in names and trail.grid:
-        said.append(f"{trail.grid} senders share their receivers")
+        said.append(_counted(trail.grid, "sender shares their receivers", "senders share their receivers"))
     if "idle_days" in names and trail.idle_days is not None:
-        said.append(f"silent for {trail.idle_days:.0f} days before")
+        said.append(f"silent for {_counted(round(trail.idle_days), 'day', 'days')} before")
     if "awake_hours" in names and trail.awake_hours is not None:
         said.append(f"back for {_span(max(1.0, trail.awake_hours * 3600))} after a month or more of silence")
     transfer = event.transfer
     if not {"customer.income", "customer.income_worth"}.isdisjoint(names) and transfer.income is not None:
         said.append(f"declared are {transfer.income:,.2f} a month")
     if "account.age_days" in names and transfer.age_days is not None:
-        said.append(f"the account is {transfer.age_days:.0f} days old")
+        said.append(f"the account is {_counted(round(transfer.age_days), 'day', 'days')} old")
     if "invoice_amount" in names and transfer.invoice_amount is not None:
         worth = f", the goods {transfer.market_value:,.2f}" if transfer.market_value is not None else ""
         said.append(f"the invoice says {transfer.invoice_amount:,.2f}{worth}")

@@ -97,12 +97,18 @@ def _shown(one: KeptEntry, names: Mapping[str, str], show: ValueFormatter) -> di
     root = next((path for prefix, path in _RECORDS.items() if is_id(subject, prefix)), "")
     return {
         **told,
-        "who": names.get(told["actor"], ""),
+        "who": names.get(told["actor"], "") or _at_command_line(told["actor"]),
         "words": action_in_words(one.action),
         "url": root + subject if root else subject if own_path(subject) == subject else "",
         "details": [(title, said_members(told[name], show, names)) for name, title in sides if told[name]],
         "about": names.get(subject, ""),
     }
+
+
+def _at_command_line(actor: str) -> str:
+    """Return who typed a command; nothing for other actors."""
+    user = actor.removeprefix("cli:")
+    return f"{user}, at the command line" if user != actor else ""
 
 
 PAGES: Final = (

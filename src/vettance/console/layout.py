@@ -8,6 +8,7 @@ from markupsafe import Markup
 from vettance.console.assets import asset_url
 from vettance.console.catalogue import FOLDER, language_of
 from vettance.console.guard import mask_token
+from vettance.console.label_forms import LABELS
 from vettance.console.navigation import current_item, groups_for
 from vettance.console.notices import WARNINGS, notice_of
 from vettance.console.page import HOME, View, Visit
@@ -50,6 +51,7 @@ def page_values(view: View, visit: Visit, pages: PageTable) -> dict[str, Any]:
         "now": "" if is_error or signed is None else timestamp(visit.now_ms),
         "masks": None if is_error or signed is None else _masks(visit),
         "scripts": (),
+        "label_words": dict(LABELS),
         "form_token": lambda: _form_token(visit, url),
         **view.values,
     }

@@ -40,8 +40,8 @@ _WORDS: Final = ("approve", "review", "deny")
 _OUTCOMES: Final = (Outcome.ALLOW, Outcome.REVIEW, Outcome.BLOCK)
 _HOUR_MS: Final = 3_600_000
 _EARLY: Final = (
-    "Labels of events of this span, each piece of feedback counted. Young events have few labels yet: "
-    "what they say of a short span is early."
+    "Labels of events of this span, each piece of feedback counted. New events have few labels yet: "
+    "figures of a short span may still change."
 )
 
 

@@ -217,7 +217,7 @@ async def names_of(visit: Visit) -> dict[str, str]:
         visit.parts.administration.users(tenant), visit.parts.store.read(select_keys_of(tenant))
     )
     people = {one.account.id: one.account.name or one.account.email for one in users}
-    return people | {one.id: one.name for one in map(key_of, keys) if one.name}
+    return people | {one.id: one.name or one.hint for one in map(key_of, keys)}
 
 
 async def workers_of(visit: Visit) -> list[tuple[str, str]]:

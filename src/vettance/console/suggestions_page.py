@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, Final
 
+from vettance.backtests.backtest_job import BacktestJob
 from vettance.backtests.sql import job_of, select_newest
 from vettance.console.job_words import JOB_STATES
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit
@@ -14,6 +15,7 @@ from vettance.rules.changed_document import with_changes
 from vettance.suggestions.suggestion_draft import EVERYTHING, changes_of
 from vettance.suggestions.suggestion_order import SUGGESTION_PREFIX
 from vettance.wire.numbers import is_decimal
+from vettance.wire.payload import decode
 
 PATH: Final = "/console/rules/suggestions"
 _API: Final = "/api/v1/rules/suggestions"
@@ -37,7 +39,7 @@ async def suggestions(visit: Visit) -> PageAnswer:
     active = await visit.ask("GET", f"{_RULES}/active")
     values = {
         "one": one,
-        "jobs": jobs,
+        "earlier": [(job, _kind_of(job)) for job in jobs if job.id != chosen],
         "kinds": _KINDS,
         "job_states": JOB_STATES,
         "version": active["version"],
@@ -47,6 +49,15 @@ async def suggestions(visit: Visit) -> PageAnswer:
         "under_way": one is not None and one["state"] in ("queued", "running"),
     }
     return View("suggestions.html", values, title=Words("Suggestions"))
+
+
+def _kind_of(job: BacktestJob) -> str:
+    """Return what was asked for; an empty text where the order cannot be read."""
+    try:
+        kind: str = decode(job.order)["kind"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return _KINDS.get(kind, "")
 
 
 def _curves(result: Any) -> list[Any]:
