@@ -227,6 +227,12 @@ def test_no_page_has_a_fault_and_nothing_comes_from_elsewhere(
         page.said.clear()
         page.goto(f"{service.base_url}/console/{path}")
         assert page.said == [], path
+        # A label leads to the first field that has the id it names.
+        ids = page.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
+        assert [one for one in set(ids) if ids.count(one) > 1] == [], path
+        bare = "all => all.filter(one => !one.labels.length && !one.ariaLabel).map(one => one.outerHTML)"
+        fields = "input:not([type=hidden]), select, textarea"
+        assert page.eval_on_selector_all(fields, bare) == [], path
     assert {
         url for url in page.asked if not url.startswith(service.base_url) and not url.startswith("data:")
     } == set()
