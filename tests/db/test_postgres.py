@@ -26,6 +26,9 @@ from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_analyze import ROWS_MIN, count, select_grown
 from vettance.db.postgres_batch import TURN
 from vettance.db.tables import EVENT, QUOTA_USE, TABLES, table_of
+from vettance.lists import sql as lists_sql
+from vettance.lists.entry import EntryType, ListEntry, ListType
+from vettance.retention.deletion_sql import TenantTable, remove_of_tenant
 from vettance.terms import sql as terms_sql
 from vettance.websdk import sql as websdk_sql
 
@@ -290,6 +293,46 @@ async def test_long_texts_are_found_by_their_digests(
     plan = ask(f"{emptied}?enable_seqscan=off", f"EXPLAIN {form_of(real).text}", *real.args)
     assert any("Index Cond" in row[0] and "_digest = " in row[0] for row in plan), plan
     assert await shared.read(asked) == []
+
+
+NEW_ENTRY: Final = ListEntry(
+    id="lst_new",
+    tenant="ten_a",
+    type=EntryType.DEVICE,
+    value="new",
+    list_type=ListType.BLOCK,
+    reason=None,
+    expires_at_ms=None,
+    created_at_ms=2,
+    updated_at_ms=2,
+)
+
+
+@pytest.mark.parametrize(
+    "removal",
+    [
+        lists_sql.insert_entry(NEW_ENTRY, 100_000)[1],
+        remove_of_tenant("ten_a", TenantTable("list_entry", ("id",), is_led=True), 500),
+        remove_of_tenant("ten_a", TenantTable("audit_part", ("tenant", "entry", "name"), is_led=True), 500),
+    ],
+    ids=["expired entries", "entries of a tenant", "rows with keys of several columns"],
+)
+async def test_rows_to_be_removed_are_found_by_their_places_before_postgresql_has_counted_them(
+    shared: PostgresStore, emptied: str, removal: Statement
+) -> None:
+    for text in (
+        "INSERT INTO list_entry (id, tenant, type, value, list_type, expires_at_ms, created_at_ms, "
+        "updated_at_ms) SELECT 'lst_' || n, 'ten_a', 'DEVICE', n, 'block', 1, 1, 1 "
+        "FROM generate_series(1, 9000) AS n",
+        "INSERT INTO audit_part (tenant, entry, name, salt, content) "
+        "SELECT 'ten_a', 'aud_' || n, 'actor', '', '' FROM generate_series(1, 9000) AS n",
+    ):
+        ask(emptied, text)
+    assert removal.postgres is not None
+    plan = [row[0] for row in ask(emptied, f"EXPLAIN {form_of(removal.postgres).text}", *removal.args)]
+    assert any("Tid Scan" in line for line in plan), plan
+    assert not any("Join" in line for line in plan), plan
+    assert await shared.write(removal) in ([100], [500])
 
 
 def test_every_text_in_a_key_is_known_to_be_bounded(url: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import OF_TENANT, Row, Statement, everyone, in_list, in_pieces, scoped
 from vettance.db.tables import LIST_COUNT, LIST_ENTRY
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
@@ -15,9 +15,13 @@ _LIVE = "(expires_at_ms IS NULL OR expires_at_ms > ?)"
 
 #: Entries that have ended go with the next that is added, so many at most: an addition costs the same always.
 _SWEPT: Final = 100
-_SWEEP: Final = (
-    "DELETE FROM list_entry WHERE tenant = ? AND id IN (SELECT id FROM list_entry WHERE tenant = ? "
-    f"AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT {_SWEPT})"
+_ENDED: Final = (
+    f"FROM list_entry WHERE tenant = ? AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT {_SWEPT}"
+)
+_SWEEP: Final = f"DELETE FROM list_entry WHERE {OF_TENANT} AND id IN (SELECT id {_ENDED})"
+#: By where they are: where PostgreSQL has not counted the entries of a tenant, it goes through all of them.
+_SWEEP_BY_PLACE: Final = (
+    f"DELETE FROM list_entry WHERE {OF_TENANT} AND ctid = ANY(ARRAY(SELECT ctid {_ENDED}))"
 )
 #: What has ended is counted only where it decides: a sweep may leave some of it after a limit was lowered.
 _ROOM: Final = (
@@ -40,7 +44,10 @@ def insert_entry(entry: ListEntry, entries_max: int) -> tuple[Statement, Stateme
         "AND expires_at_ms <= ?",
         (one.type.value, one.value, one.list_type.value, one.created_at_ms),
     )
-    sweep = scoped(LIST_ENTRY, one.tenant, _SWEEP, (one.tenant, one.created_at_ms))
+    ended = (one.tenant, one.created_at_ms)
+    sweep = scoped(LIST_ENTRY, one.tenant, _SWEEP, ended)._replace(
+        postgres=scoped(LIST_ENTRY, one.tenant, _SWEEP_BY_PLACE, ended)
+    )
     add = scoped(
         LIST_ENTRY,
         one.tenant,
