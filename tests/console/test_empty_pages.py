@@ -44,5 +44,6 @@ def test_shares_of_no_decisions_are_not_written_as_numbers(first: Visitor) -> No
 def test_who_screens_without_a_watchlist_is_told_first(own_service: Service) -> None:
     one = own_service
     one.cli("tenant", "set", one.tenant_id, "--aml", "on", "--json")
-    page = visitor_of(one, one.tenant_id, "analyst").get("/console/aml/screen")
-    assert "No watchlist is loaded, so nobody can be screened." in page.words
+    analyst, page = visitor_of(one, one.tenant_id, "analyst"), "/console/aml/screen"
+    one.wait_for(lambda: analyst.get(page).status == 200)
+    assert "No watchlist is loaded, so nobody can be screened." in analyst.get(page).words
