@@ -9,7 +9,7 @@ import msgspec
 
 Scalar = int | float | str | bool
 
-_SHOWN_MAX: Final = 14  # Values of a closed set that a message lists; every kind of event fits in.
+_SHOWN_MAX: Final = 15  # Values of a closed set that a message lists; every kind of event fits in.
 
 
 class Fold(NamedTuple):
