@@ -77,9 +77,10 @@ class Eraser:
         self._renamer = Renamer(store, self._finder)
 
     async def is_customer(self, tenant: str, name: str) -> bool:
-        """Tell whether anything of a tenant has a name as that of a customer: events, cases, lists, and an
-        erasure that was interrupted. A word that only texts hold may be one of the rules, or of everybody's
-        events.
+        """Tell whether anything of a tenant has a name as that of a customer: events, cases, lists, or an
+        erasure before this one, which may have left some of it.
+
+        A word that only texts hold may be one of the rules, or of everybody's events.
         """
         ids = Names({name: ""})
         if await self._store.read(sql.select_erasure(tenant, pseudonym(self._secret, tenant, name, 0))):

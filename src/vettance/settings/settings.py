@@ -213,9 +213,10 @@ SETTINGS = (
         "VETTANCE_BACKGROUND",
         "low or usual",
         "low",
-        "What backtests, trainings, exports and imports get of the processor. `low` gives them what is left: "
-        "on a machine that is always busy they hardly get on. `usual` lets them compete, for machines where "
-        "they have processors of their own.",
+        "What work behind decisions gets of the processor. `low` gives backtests, trainings and exports what "
+        "is left, so that on a machine that is always busy they hardly get on, and imports, deliveries and "
+        "counts less than decisions. `usual` lets all of it compete, for machines where it has processors of "
+        "its own.",
     ),
     SettingRow(
         "VETTANCE_HISTORY_MEMORY",
