@@ -31,12 +31,8 @@ GOES = "ten_" + "2" * 32
 SECRET = b"s" * 32
 #: A customer of the tenant that stays, whom one receiver has named.
 NAMED = "c-1001-named"
-#: An erasure that was begun is looked for among all changes, once; a column laid out is read whole; of the
-#: chunk that an expiry ends in, every piece may read what is left of its 4,096 decisions.
-GROWS = (
-    *("FROM change WHERE tenant", "FROM chunk LEFT JOIN chunk_column"),
-    "FROM decision WHERE (tenant, seq) > (?, …) AND (tenant, seq) <= (?, …) ORDER BY tenant, seq",
-)
+#: An erasure that was begun is looked for among all changes, once; a column laid out is read whole.
+GROWS = ("FROM change WHERE tenant", "FROM chunk LEFT JOIN chunk_column")
 #: Rows of the tenant that stays in each table that grows; ten times as many are compared with that.
 ROWS, TIMES, REMOVED = 2 * LOOKED_AT, 10, 20
 #: What a deeper tree and a page more or less cost.

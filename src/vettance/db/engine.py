@@ -182,7 +182,8 @@ def in_pieces(statement: Statement, bytes_max: int = PIECE_BYTES) -> Statement:
     It returns at least one row when there is one. The caller asks again for the rows after the last one until
     there are none: fewer rows than asked for do not mean that there are no more.
     """
-    return statement._replace(bytes_max=bytes_max)
+    other = statement.postgres and statement.postgres._replace(bytes_max=bytes_max)
+    return statement._replace(bytes_max=bytes_max, postgres=other)
 
 
 def bytes_of(row: Row) -> int:

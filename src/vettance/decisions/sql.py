@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance.db.engine import OF_TENANT, Row, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import DECISION, EVENT, ROLLUP, Insert
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome
 from vettance.decisions.searchable_fields import COLUMNS, ENTITIES, by_column, entity_sql, texts_of_event
@@ -184,17 +185,12 @@ def select_record_beginnings(tenant: str, span: tuple[int, int], after: int, lim
     The beginning is the first bytes of a record, null of events outside of a span (Unix milliseconds, from
     and before); the place is that of its last decision among these.
     """
-    grouped = (
+    text = (
         "SELECT beginning, MAX(seq) FROM (SELECT seq, CASE WHEN occurred_at_ms >= ? AND occurred_at_ms < ? "
-        "THEN substr(record, 1, 12) END AS beginning FROM decision WHERE {} LIMIT ?) AS step "
+        "THEN substr(record, 1, 12) END AS beginning FROM decision WHERE {places} {order} LIMIT ?) AS step "
         "GROUP BY beginning"
     )
-    text = grouped.format("tenant = ? AND seq > ? ORDER BY seq")
-    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
-    rows = grouped.format("(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq")
-    here = Statement(text, (*span, tenant, after, limit), tenant=tenant, tables=DECISION)
-    apart = Statement(rows, (*span, tenant, after, tenant, limit), tenant=tenant, tables=DECISION)
-    return here._replace(postgres=apart)
+    return walk_log(DECISION, tenant, text, first=after + 1, before=span, rest=(limit,))
 
 
 def select_outcome(tenant: str, event_id: str) -> Statement:
@@ -234,20 +230,10 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
     text = (
         f"SELECT decision.event_category, {', '.join(entity_sql(kind, 'decision') for kind in COVERED)}, "
         f"CASE WHEN LENGTH(event.sent) <= {bytes_max:d} THEN event.sent END "
-        "FROM decision JOIN event ON event.id = decision.id WHERE decision."
+        "FROM decision JOIN event ON event.id = decision.id WHERE {places} {order} LIMIT ?"
     )
-    # Given `tenant = ?`, PostgreSQL may sort all of a tenant's, or scan the places of all tenants.
-    rows = scoped(
-        DECISION.reading(EVENT),
-        tenant,
-        text
-        + "tenant >= ? AND decision.tenant <= ? ORDER BY decision.tenant DESC, decision.seq DESC LIMIT ?",
-        (tenant, limit),
-    )
-    newest = scoped(
-        DECISION.reading(EVENT), tenant, text + "tenant = ? ORDER BY decision.seq DESC LIMIT ?", (limit,)
-    )
-    return in_pieces(newest._replace(postgres=in_pieces(rows)))
+    tables = DECISION.reading(EVENT)
+    return in_pieces(walk_log(tables, tenant, text, newest_first=True, rest=(limit,), table=str(DECISION)))
 
 
 _COUNT: Final = Insert(

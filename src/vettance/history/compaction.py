@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
+from vettance.db.log_walk import END
 from vettance.decisions import sql as decisions_sql
 from vettance.fairness.isolation import Isolation
 from vettance.history import sql
@@ -130,9 +131,7 @@ class Compactor:
                 continue
             return
 
-    async def _lay_out(
-        self, tenant: str, after: int, limit: int, last: int = sql.END
-    ) -> dict[str, Array] | None:
+    async def _lay_out(self, tenant: str, after: int, limit: int, last: int = END) -> dict[str, Array] | None:
         """Lay out the next decisions after a place in the log, none beyond `last`; None when there are none.
 
         They are read in slices: all of a chunk at once would be a hundred thousand small objects, and leave

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from vettance.db.engine import Statement, everyone, in_list, insert, scoped
+from vettance.db.log_walk import END, walk_log
 from vettance.db.tables import CHUNK, CHUNK_COLUMN, DECISION, ROLLUP, ROSTER, Insert
 from vettance.decisions.decision import Outcome
 from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS, entity_sql
@@ -13,7 +14,6 @@ from vettance.history.search_criteria import FieldCondition, SearchCriteria
 from vettance.history.segment import COUNTED_ENTITIES, OUTCOMES, ROW_COLUMNS, TERM, Array, Chunk
 
 #: Beyond every place in the log.
-END: Final = 2**62
 
 
 #: What the codes of feedback begin with, and the first text behind all that do.
@@ -121,18 +121,8 @@ def _span(
     tenant: str, after: int, last: int, limit: int, where: str = "", args: Sequence[Any] = ()
 ) -> Statement:
     """The next few decisions beyond a place in the log, none beyond the place `last`."""
-    text = (
-        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND seq <= ?{where} ORDER BY seq LIMIT ?"
-    )
-    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one
-    # soon: next to a busy tenant, a quiet one's few decisions cost as much as all of the other's.
-    rows = (
-        f"SELECT {_ROW} FROM decision WHERE (tenant, seq) > (?, ?) AND (tenant, seq) <= (?, ?){where} "
-        "ORDER BY tenant, seq LIMIT ?"
-    )
-    return scoped(DECISION, tenant, text, (after, last, *args, limit))._replace(
-        postgres=scoped(DECISION, tenant, rows, (after, tenant, last, *args, limit))
-    )
+    text = f"SELECT {_ROW} FROM decision WHERE {{places}}{where} {{order}} LIMIT ?"
+    return walk_log(DECISION, tenant, text, first=after + 1, last=last, rest=(*args, limit))
 
 
 def count_newer(tenant: str, after: int, from_ms: int, to_ms: int, bucket_s: int) -> Statement:
@@ -176,12 +166,8 @@ def select_span(tenant: str, after: int, limit: int, last: int = END) -> Stateme
 
 def count_after(tenant: str, after: int, last: int = END) -> Statement:
     """How many decisions come after a place in the log, none beyond the place `last`."""
-    text = "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ? AND seq <= ?"
-    # As for `_span`: by the pair, PostgreSQL cannot walk the places of all tenants.
-    pair = "SELECT COUNT(*) FROM decision WHERE (tenant, seq) > (?, ?) AND (tenant, seq) <= (?, ?)"
-    return scoped(DECISION, tenant, text, (after, last))._replace(
-        postgres=scoped(DECISION, tenant, pair, (after, tenant, last))
-    )
+    text = "SELECT COUNT(*) FROM decision WHERE {places}"
+    return walk_log(DECISION, tenant, text, first=after + 1, last=last)
 
 
 def select_end() -> Statement:

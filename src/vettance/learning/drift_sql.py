@@ -6,11 +6,10 @@ import msgspec
 
 from vettance.clock import DAY_MS
 from vettance.db.engine import Statement, everyone, in_pieces, insert, scoped
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import DECISION, MODEL, MODEL_DRIFT, MODEL_SETTING, Insert
 from vettance.learning.drift import WARNED_MIN, MeasuredDrift
 
-#: Above the place of every decision.
-NEWEST: Final = 2**62
 #: How long a measurement is kept: half a year of weeks.
 _KEPT_MS: Final = 182 * DAY_MS
 _INSERT: Final = Insert(MODEL_DRIFT, "tenant, measured_at_ms, version, rows_measured, largest, drift")
@@ -18,15 +17,8 @@ _INSERT: Final = Insert(MODEL_DRIFT, "tenant, measured_at_ms, version, rows_meas
 
 def select_records(tenant: str, before: int, limit: int) -> Statement:
     """(place, id, record) of the newest decisions before a place, newest first."""
-    text = "SELECT seq, id, record FROM decision WHERE tenant = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
-    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
-    rows = (
-        "SELECT seq, id, record FROM decision WHERE (tenant, seq) < (?, ?) AND tenant >= ? "
-        "ORDER BY tenant DESC, seq DESC LIMIT ?"
-    )
-    return in_pieces(scoped(DECISION, tenant, text, (before, limit)))._replace(
-        postgres=in_pieces(scoped(DECISION, tenant, rows, (before, tenant, limit)))
-    )
+    text = "SELECT seq, id, record FROM decision WHERE {places} {order} LIMIT ?"
+    return in_pieces(walk_log(DECISION, tenant, text, last=before - 1, newest_first=True, rest=(limit,)))
 
 
 def insert_drift(tenant: str, found: MeasuredDrift) -> Statement:

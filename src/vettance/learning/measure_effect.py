@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from vettance.db.engine import Store
+from vettance.db.log_walk import END
 from vettance.decisions.decision import DecisionRecordData, Outcome, decide, entries_of
 from vettance.decisions.sql import record_of
 from vettance.learning import drift_sql, sql
@@ -57,7 +58,7 @@ async def effect_of(
     store: Store, setting: ModelSetting, version: int, ruleset_of: RuleSetOf, count: int = EFFECT_ROWS
 ) -> ModelEffect:
     """Return what a version changes, by `may_block` of the setting, over the newest `count` decisions."""
-    tenant, before, left = setting.tenant, drift_sql.NEWEST, count
+    tenant, before, left = setting.tenant, END, count
     weighed: list[_ComparedDecision] = []
     labels = await _labels_of(store, tenant)
     while left > 0 and (

@@ -3,6 +3,7 @@
 from typing import Final
 
 from vettance.db.engine import Statement, everyone, in_pieces, scoped
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import DECISION, EVENT, LABEL
 
 _ROW: Final = "seq, id, occurred_at_ms, record, customer_id, email FROM decision WHERE "
@@ -10,12 +11,8 @@ _ROW: Final = "seq, id, occurred_at_ms, record, customer_id, email FROM decision
 
 def select_decided(tenant: str, after: int, limit: int) -> Statement:
     """(place, id, moment, record, customer, e-mail) of the next decisions of the log."""
-    text = f"SELECT {_ROW}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
-    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
-    rows = f"SELECT {_ROW}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"
-    return in_pieces(scoped(DECISION, tenant, text, (after, limit)))._replace(
-        postgres=in_pieces(scoped(DECISION, tenant, rows, (after, tenant, limit)))
-    )
+    text = f"SELECT {_ROW}{{places}} {{order}} LIMIT ?"
+    return in_pieces(walk_log(DECISION, tenant, text, first=after + 1, rest=(limit,)))
 
 
 def select_labels(tenant: str, after: int, limit: int) -> Statement:
@@ -31,13 +28,8 @@ def select_labels(tenant: str, after: int, limit: int) -> Statement:
 
 def select_recent_bodies(tenant: str, limit: int) -> Statement:
     """(body,) of the newest events of a tenant."""
-    text = "SELECT seq, sent FROM event WHERE tenant = ? ORDER BY seq DESC LIMIT ?"
-    rows = (
-        "SELECT seq, sent FROM event WHERE tenant >= ? AND tenant <= ? ORDER BY tenant DESC, seq DESC LIMIT ?"
-    )
-    return in_pieces(scoped(EVENT, tenant, text, (limit,)))._replace(
-        postgres=in_pieces(scoped(EVENT, tenant, rows, (tenant, limit)))
-    )
+    text = "SELECT seq, sent FROM event WHERE {places} {order} LIMIT ?"
+    return in_pieces(walk_log(EVENT, tenant, text, newest_first=True, rest=(limit,)))
 
 
 def count_recent_events(tenant: str, limit: int) -> Statement:

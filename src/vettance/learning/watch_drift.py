@@ -9,6 +9,7 @@ import msgspec
 
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.db.engine import Clash, Store
+from vettance.db.log_walk import END
 from vettance.decisions.sql import record_of
 from vettance.learning import drift_sql
 from vettance.learning.drift import MeasuredDrift, find_drift
@@ -35,7 +36,7 @@ async def drift_of(
     names = ("probability", *(one.name for one in features.features))
     rows: list[Sequence[float | None]] = []
     places: Places = {}
-    before, left = drift_sql.NEWEST, count
+    before, left = END, count
     # In pieces: who decides meanwhile must not wait for thousands of records.
     while left > 0 and (
         found := await store.read(drift_sql.select_records(tenant, before, min(_PIECE, left)))

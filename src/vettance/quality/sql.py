@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from vettance.db.engine import OF_TENANT, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert, Table
 from vettance.quality.counted_spans import CountedPart
 from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S, OVERLAP, Counts
@@ -12,9 +13,9 @@ _ROWS: Final = 500  # Of one insert.
 #: So many hours or days are named one by one: 22 years of days.
 _STARTS_MAX: Final = 8_192
 _DECIDED: Final = (
-    "decision.seq, decision.id, decision.occurred_at_ms, decision.record, "
-    "CASE WHEN decision.decision <> 'ALLOW' THEN event.sent END "
-    "FROM decision JOIN event ON event.id = decision.id WHERE "
+    "seq, id, occurred_at_ms, record, "
+    "CASE WHEN decision.decision <> 'ALLOW' THEN (SELECT sent FROM event WHERE event.id = decision.id) END "
+    "FROM decision WHERE "
 )
 #: What the measures of pairs begin with, and the first text behind all that do.
 _PAIRS: Final = (OVERLAP, OVERLAP[:-1] + chr(ord(OVERLAP[-1]) + 1))
@@ -203,17 +204,9 @@ DECIDED_COUNTS: Final = RuleCountTables(RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT)
 
 def select_decided(tenant: str, after: int, limit: int) -> Statement:
     """(place, id, moment, record, body if it was held) of the next decisions of the log."""
-    text = f"SELECT {_DECIDED}decision.tenant = ? AND decision.seq > ? ORDER BY decision.seq LIMIT ?"
-    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
-    rows = (
-        f"SELECT {_DECIDED}(decision.tenant, decision.seq) > (?, ?) AND decision.tenant <= ? "
-        "ORDER BY decision.tenant, decision.seq LIMIT ?"
-    )
-    return in_pieces(
-        scoped(DECISION.reading(EVENT), tenant, text, (after, limit))._replace(
-            postgres=in_pieces(scoped(DECISION.reading(EVENT), tenant, rows, (after, tenant, limit)))
-        )
-    )
+    text = f"SELECT {_DECIDED}{{places}} {{order}} LIMIT ?"
+    tables = DECISION.reading(EVENT)
+    return in_pieces(walk_log(tables, tenant, text, first=after + 1, rest=(limit,)))
 
 
 def select_labels(tenant: str, after: int, limit: int) -> Statement:
@@ -229,7 +222,7 @@ def select_labels(tenant: str, after: int, limit: int) -> Statement:
 def select_labelled(tenant: str, events: Sequence[str]) -> Statement:
     """The same of some decisions, as `select_decided` has them."""
     places, args = in_list(events)
-    text = f"SELECT {_DECIDED}decision.{OF_TENANT} AND decision.id IN ({places})"
+    text = f"SELECT {_DECIDED}{OF_TENANT} AND id IN ({places})"
     return in_pieces(scoped(DECISION.reading(EVENT), tenant, text, args))
 
 
@@ -259,18 +252,5 @@ def select_newest_decision(tenant: str) -> Statement:
 
 def select_newest_records(tenant: str, limit: int) -> Statement:
     """(id, record) of the newest decisions of a tenant, newest first."""
-    newest = scoped(
-        DECISION,
-        tenant,
-        "SELECT id, record FROM decision WHERE tenant = ? ORDER BY seq DESC LIMIT ?",
-        (limit,),
-    )
-    # Given `tenant = ?`, PostgreSQL may sort all of a tenant's, or scan the places of all tenants.
-    rows = scoped(
-        DECISION,
-        tenant,
-        "SELECT id, record FROM decision WHERE tenant >= ? AND tenant <= ? "
-        "ORDER BY tenant DESC, seq DESC LIMIT ?",
-        (tenant, limit),
-    )
-    return in_pieces(newest._replace(postgres=in_pieces(rows)))
+    text = "SELECT id, record FROM decision WHERE {places} {order} LIMIT ?"
+    return in_pieces(walk_log(DECISION, tenant, text, newest_first=True, rest=(limit,)))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.db.engine import Statement, in_list, in_pieces, scoped
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import DECISION, EVENT, LABEL
 from vettance.decisions.searchable_fields import entity_sql
 
@@ -12,23 +13,16 @@ _OUTLINE: Final = "seq, id, occurred_at_ms, decision FROM decision WHERE "
 
 def select_outlines(tenant: str, after: int, limit: int) -> Statement:
     """(place, id, moment, decision) of the next decisions of the log."""
-    text = f"SELECT {_OUTLINE}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
-    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
-    rows = f"SELECT {_OUTLINE}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"
-    return in_pieces(scoped(DECISION, tenant, text, (after, limit)))._replace(
-        postgres=in_pieces(scoped(DECISION, tenant, rows, (after, tenant, limit)))
-    )
+    text = f"SELECT {_OUTLINE}{{places}} {{order}} LIMIT ?"
+    return in_pieces(walk_log(DECISION, tenant, text, first=after + 1, rest=(limit,)))
 
 
 def select_keys(tenant: str, after: int, limit: int) -> Statement:
     """(place, moment, event name, category, customer, device, ip) of the next decisions of the log."""
     keys = ", ".join(entity_sql(kind) for kind in ("customer", "device", "ip"))
-    columns = f"seq, occurred_at_ms, event_name, event_category, {keys} FROM decision WHERE "
-    text = f"SELECT {columns}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
-    rows = f"SELECT {columns}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"
-    return in_pieces(scoped(DECISION, tenant, text, (after, limit)))._replace(
-        postgres=in_pieces(scoped(DECISION, tenant, rows, (after, tenant, limit)))
-    )
+    columns = f"seq, occurred_at_ms, event_name, event_category, {keys}"
+    text = f"SELECT {columns} FROM decision WHERE {{places}} {{order}} LIMIT ?"
+    return in_pieces(walk_log(DECISION, tenant, text, first=after + 1, rest=(limit,)))
 
 
 def select_logged(tenant: str, seqs: Sequence[int], *, bodies: bool = True) -> Statement:

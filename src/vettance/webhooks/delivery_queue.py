@@ -123,7 +123,7 @@ def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
         "ON message.tenant = delivery.tenant AND message.id = delivery.message_id",
         (*args, lease),
     )
-    return in_pieces(claimed._replace(postgres=in_pieces(apart)))
+    return in_pieces(claimed._replace(postgres=apart))
 
 
 def claimed_of(row: Row) -> ClaimedDelivery:

@@ -20,4 +20,4 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
         "WHERE aml_event.tenant = newest.tenant AND aml_event.seq = newest.seq) AS event LIMIT ?"
     )
     shared = scoped(AML_EVENT, tenant, rows, (tenant, limit))
-    return in_pieces(newest._replace(postgres=in_pieces(shared)))
+    return in_pieces(newest._replace(postgres=shared))

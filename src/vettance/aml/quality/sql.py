@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.db.engine import Statement, everyone, in_list, in_pieces, scoped
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import (
     AML_ALERT,
     AML_CASE_ENTRY,
@@ -120,12 +121,5 @@ def select_newest_event(tenant: str) -> Statement:
 
 def select_newest_records(tenant: str, limit: int) -> Statement:
     """(record,) of the newest events of a tenant."""
-    text = "SELECT record FROM aml_event WHERE tenant = ? ORDER BY seq DESC LIMIT ?"
-    # Given `tenant = ?`, PostgreSQL may sort all of a tenant's, or scan the places of all tenants.
-    rows = (
-        "SELECT record FROM aml_event WHERE tenant >= ? AND tenant <= ? "
-        "ORDER BY tenant DESC, seq DESC LIMIT ?"
-    )
-    return in_pieces(scoped(AML_EVENT, tenant, text, (limit,)))._replace(
-        postgres=in_pieces(scoped(AML_EVENT, tenant, rows, (tenant, limit)))
-    )
+    text = "SELECT record FROM aml_event WHERE {places} {order} LIMIT ?"
+    return in_pieces(walk_log(AML_EVENT, tenant, text, newest_first=True, rest=(limit,)))

@@ -7,6 +7,7 @@ import msgspec
 
 from vettance.aml.screening.screening_alert import AlertLink, History, ScreeningSettings, SeenAlert
 from vettance.db.engine import Row, Statement, bounded_key, in_pieces, insert, scoped
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import (
     AML_ALERT,
     AML_ALERT_ENTITY,
@@ -83,14 +84,8 @@ def select_answer(tenant: str, screening_id: str) -> Statement:
 
 def select_recent(tenant: str, limit: int) -> Statement:
     """(id, decision, created_at_ms, sent) of the newest screenings."""
-    columns = "SELECT id, decision, created_at_ms, sent FROM aml_screening WHERE "
-    embedded = scoped(AML_SCREENING, tenant, f"{columns}tenant = ? ORDER BY seq DESC LIMIT ?", (limit,))
-    # Given `tenant = ?`, PostgreSQL sorts all screenings of the tenant, or goes through those of others.
-    rows = (
-        f"{columns}(tenant, seq) >= (?, 0) AND (tenant, seq) < (?, ?) ORDER BY tenant DESC, seq DESC LIMIT ?"
-    )
-    shared = scoped(AML_SCREENING, tenant, rows, (tenant, _END, limit))
-    return in_pieces(embedded)._replace(postgres=in_pieces(shared))
+    text = "SELECT id, decision, created_at_ms, sent FROM aml_screening WHERE {places} {order} LIMIT ?"
+    return in_pieces(walk_log(AML_SCREENING, tenant, text, newest_first=True, rest=(limit,)))
 
 
 def select_screening(tenant: str, screening_id: str) -> Statement:
@@ -114,8 +109,6 @@ def select_screenings_of(tenant: str, external_id: str, limit: int) -> Statement
     )
 
 
-#: Beyond every place.
-_END: Final = 2**62
 _INSERT_ALERT_ENTITY: Final = Insert(AML_ALERT_ENTITY, "tenant, alert, entity, digest, role")
 
 

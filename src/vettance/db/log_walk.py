@@ -1,0 +1,48 @@
+"""Builds reads that follow a tenant's log, in its order, at a cost that does not grow with the log."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vettance.db.engine import Statement
+from vettance.db.tables import Tables
+
+#: Beyond every place in a log.
+END: Final = 2**62
+
+
+def walk_log(
+    tables: Tables,
+    tenant: str,
+    text: str,
+    *,
+    first: int = 0,
+    last: int = END,
+    newest_first: bool = False,
+    before: Sequence[Any] = (),
+    rest: Sequence[Any] = (),
+    table: str = "",
+) -> Statement:
+    """Read rows of a tenant between two places in its log, both included.
+
+    `text` has `{places}` where their condition belongs and `{order}` where their order does; `before` and
+    `rest` are the arguments that come before and after. `table` names whose `tenant` and `seq` are meant
+    where a text reads several tables.
+
+    PostgreSQL takes the condition as a pair. Given `tenant = ?`, it may scan the places of all tenants,
+    expecting to find enough of this one soon, or sort all of a tenant's. A pair is estimated by its first
+    part alone: `> (tenant, …)` looks like no row of a tenant that sorts last, for which sorting all that is
+    left of its log seems cheap. So both ends are included.
+    """
+    of = f"{table}." if table else ""
+    descending = " DESC" if newest_first else ""
+    by_tenant = text.format(
+        places=f"{of}tenant = ? AND {of}seq >= ? AND {of}seq <= ?", order=f"ORDER BY {of}seq{descending}"
+    )
+    pair = f"({of}tenant, {of}seq)"
+    by_pair = text.format(
+        places=f"{pair} >= (?, ?) AND {pair} <= (?, ?)",
+        order=f"ORDER BY {of}tenant{descending}, {of}seq{descending}",
+    )
+    embedded = Statement(by_tenant, (*before, tenant, first, last, *rest), tenant=tenant, tables=tables)
+    shared = embedded._replace(sql=by_pair, args=(*before, tenant, first, tenant, last, *rest))
+    return embedded._replace(postgres=shared)
