@@ -1,5 +1,6 @@
 """Evaluate, ingest, and look up: called as a product calls them."""
 
+import json
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -346,18 +347,22 @@ def test_event_time_goes_by_what_the_caller_says(own_service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["decisions/evaluate", "events", "events/async"])
-def test_undeclared_members_are_kept_whatever_they_hold_and_too_many_values_are_named(
-    tenant: Caller, path: str
-) -> None:
+def test_undeclared_members_are_kept_whatever_they_hold(tenant: Caller, path: str) -> None:
     basket = [{"sku": f"s-{line}", "price": 4.5, "count": 1} for line in range(1_000)]
     for member in (nested(100), "y" * 150_000, basket):
         for body in ({"note": member}, {"customer": {"note": member}}):
             answer = tenant.post(f"/api/v1/{path}", {"eventName": "x", **body})
             assert answer.status < 300, answer.body
-    answer = tenant.post(f"/api/v1/{path}", {"eventName": "x", "note": [[]] * 40_000, "tiny": 1})
-    assert (answer.status, list(answer.json["error"]["details"])) == (422, ["note"]), answer.body
-    answer = tenant.post(f"/api/v1/{path}", {"eventName": "x", "customer": {"note": [[]] * 40_000}})
-    assert (answer.status, list(answer.json["error"]["details"])) == (422, ["customer.note"])
+    for member in ([[]] * 200_000, {str(key): key for key in range(50_000)}, nested(300)):
+        answer = tenant.post(
+            f"/api/v1/{path}", {"eventName": "x", "note": member, "customer": {"note": [1]}, "tiny": 1}
+        )
+        assert answer.status < 300, answer.body
+        said = answer.json
+        if event_id := said.get("eventId") or said.get("correlationIds", {}).get("eventId"):
+            stored = tenant.get(f"/api/v1/events/{event_id}").json
+            assert (json.loads(stored["note"]), stored["tiny"]) == (member, 1)
+            assert stored["customer"] == {"note": [1]}
 
 
 def test_blanks_and_overwritten_members_are_not_kept(tenant: Caller) -> None:
@@ -366,5 +371,5 @@ def test_blanks_and_overwritten_members_are_not_kept(tenant: Caller) -> None:
     assert answer.status == 201, answer.body
     stored = tenant.get(f"/api/v1/events/{answer.json['eventId']}")
     assert stored.json["ballast"] == [1.5]
-    sizes = tenant.service.rows("SELECT length(sent) FROM event ORDER BY length(sent) DESC LIMIT 1")
+    sizes = tenant.service.rows("SELECT length(sent) FROM event ORDER BY id DESC LIMIT 1")
     assert sizes[0][0] < 300_000

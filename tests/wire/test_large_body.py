@@ -13,7 +13,13 @@ from vettance.aml.aml_event import AmlEventBody
 from vettance.errors import Invalid, Refusal, Unprocessable
 from vettance.events.event import EventBody
 from vettance.wire.declared import hold_bounds
-from vettance.wire.large_body import BODY_KEYS_MAX, parse_in_steps
+from vettance.wire.large_body import (
+    PIECE_BYTES_MIN,
+    UNDECLARED_VALUES_MAX,
+    UNREAD_MEMBER,
+    parse_body,
+    parse_in_steps,
+)
 from vettance.wire.payload import BODY_BYTES_MAX, OBJECT_BYTES_MAX, Faults, parse_object
 
 BLANKS = b" " * 70_000
@@ -119,24 +125,77 @@ def made_in_steps(steps: Iterator[None]) -> int:
         return max(most, sys.getallocatedblocks() - before)
 
 
-@pytest.mark.parametrize("place", ["metadata", "customer.metadata", "note", "location", "ip", ""])
+#: More than any step makes: members and their values, and what holds them while they are put apart.
+STEP_BLOCKS_MAX = 4 * UNDECLARED_VALUES_MAX
+
+
+@pytest.mark.parametrize("place", ["metadata", "customer.metadata", "location", "ip"])
 @pytest.mark.parametrize("kind", HEAVY)
 def test_no_step_makes_more_values_than_one_member_may_hold(kind: str, place: str) -> None:
-    value = HEAVY[kind]
-    if not place:
-        if kind != "keys":
-            return
-        body = b'{"eventName":"x",' + value[1:]
-    else:
-        outer, _, inner = place.partition(".")
-        held = b'{"%s":%s}' % (inner.encode(), value) if inner else value
-        body = b'{"eventName":"x","%s":%s}' % (outer.encode(), held)
-    assert made_in_steps(parse_in_steps(body, EventBody)) < 3 * BODY_KEYS_MAX
+    outer, _, inner = place.partition(".")
+    held = b'{"%s":%s}' % (inner.encode(), HEAVY[kind]) if inner else HEAVY[kind]
+    body = b'{"eventName":"x","%s":%s}' % (outer.encode(), held)
+    assert made_in_steps(parse_in_steps(body, EventBody)) < STEP_BLOCKS_MAX
     with pytest.raises(Unprocessable) as refused:
         parsed(body)
     [(named, message)] = refused.value.details.items()
-    assert named == ("body" if kind == "keys" or (kind == "objects with keys") else place)
+    assert named == place
     assert message
+
+
+@pytest.mark.parametrize("place", ["", "customer", "device"])
+@pytest.mark.parametrize("kind", HEAVY)
+def test_an_undeclared_member_of_too_many_values_is_kept_as_its_text(kind: str, place: str) -> None:
+    members = b'"small":[1],"note":%s,"after":{"a":2}' % HEAVY[kind]
+    body = b'{"eventName":"x",%s}' % (b'"%s":{%s}' % (place.encode(), members) if place else members)
+    assert made_in_steps(parse_in_steps(body, EventBody)) < STEP_BLOCKS_MAX
+    value = parsed(body)
+    assert value["eventName"] == "x"
+    holder = value[place] if place else value
+    assert holder["note"] == HEAVY[kind].decode()
+    assert (holder["small"], holder["after"]) == ([1], {"a": 2})
+    assert parse_body(body, EventBody) == value
+
+
+@pytest.mark.parametrize("place", ["", "customer"])
+def test_undeclared_members_beyond_those_that_are_read_are_kept_as_one_text(place: str) -> None:
+    members = {f"k{number}": [number] for number in range(60_000)}
+    sent = {"eventName": "x", place: members} if place else {"eventName": "x", **members}
+    body = json.dumps({**sent, "ip": "192.0.2.1"}).encode()
+    assert made_in_steps(parse_in_steps(body, EventBody)) < STEP_BLOCKS_MAX
+    value = parsed(body)
+    assert (value["eventName"], value["ip"]) == ("x", "192.0.2.1")
+    holder = value[place] if place else value
+    unread = json.loads(holder[UNREAD_MEMBER])
+    assert {name: holder.get(name, unread.get(name)) for name in members} == members
+    assert UNDECLARED_VALUES_MAX / 4 < len(holder) <= UNDECLARED_VALUES_MAX + 5
+
+
+@pytest.mark.parametrize("levels", [250, 900])
+def test_an_undeclared_member_that_is_too_deep_is_kept_as_its_text(levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    for blanks in ("", " " * 70_000):
+        sent = f'{{"eventName":"x","note":{deep},"customer":{{"more":{deep}}}}}{blanks}'.encode()
+        value = parse_body(sent, EventBody)
+        assert (value["note"], value["customer"]["more"]) == (deep, deep)
+
+
+@pytest.mark.parametrize(
+    "end", [",", ",,", "", " ", "}", "]", ',"a"', ',"a":', ',"a":1,', '"', "\\", '{"a":1}']
+)
+def test_an_object_that_is_put_apart_in_pieces_is_as_valid_as_it_is_at_once(end: str) -> None:
+    members = [f'"k{number:06}":{number % 10}' for number in range(10_000)]
+    a_piece = 1 + PIECE_BYTES_MIN // len(members[0] + ",")
+    for place in (1, *range(a_piece - 2, a_piece + 260, 13), 9_999):
+        broken = [*members[:place], members[place] + end, *members[place + 1 :]]
+        sent = f"{{{','.join(broken)}}}".encode() + BLANKS
+        at_once = outcome(lambda sent=sent: parse_object(sent))
+        assert outcome(lambda sent=sent: parsed(sent)) == at_once
+    for around in ("%s,", "%s%s", "[%s]", "%s}", " %s ", "%s x"):
+        sent = around.replace("%s", "{" + ",".join(members) + "}").encode() + BLANKS
+        assert type(outcome(lambda sent=sent: parsed(sent))) is type(
+            outcome(lambda sent=sent: parse_object(sent))
+        )
 
 
 def test_members_that_are_large_together_are_parsed_one_by_one() -> None:
@@ -148,17 +207,6 @@ def test_members_that_are_large_together_are_parsed_one_by_one() -> None:
     at_once = sys.getallocatedblocks() - at_once
     assert kept
     assert made_in_steps(parse_in_steps(sent, EventBody)) < at_once / 2
-
-
-def test_undeclared_members_are_weighed_together_and_the_heaviest_are_named() -> None:
-    value = fill(b"[]", 24_000)
-    sent = b'{"eventName":"x","customer":{"more":' + value + b'},"small":1,"note":' + value + b"}" + BLANKS
-    with pytest.raises(Unprocessable) as refused:
-        parsed(sent)
-    assert "customer.more" in refused.value.details or "note" in refused.value.details
-    assert "small" not in refused.value.details
-    one = b'{"eventName":"x","customer":{"more":' + value + b'},"small":1}' + BLANKS
-    assert parsed(one) == json.loads(one)
 
 
 def test_a_member_that_is_too_deep_is_named_whether_it_can_be_parsed_or_not() -> None:

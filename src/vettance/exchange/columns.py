@@ -6,15 +6,25 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.aml.aml_event import MOMENTS, AmlEvent, read_aml_event
+from vettance.aml.aml_event import MOMENTS, AmlEvent, AmlEventBody, read_aml_event
 from vettance.decisions.decision import LOWERCASE, Outcome
 from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS
 from vettance.errors import Invalid, Unprocessable
-from vettance.events.event import Event, read_event
+from vettance.events.event import Event, EventBody, read_event
 from vettance.exchange.sql import ExportedEvent
 from vettance.feedback.label import Label
+from vettance.wire.large_body import parse_body
 from vettance.wire.numbers import is_decimal
-from vettance.wire.payload import BODY_BYTES_MAX, JSON, Faults, decode, encode, parse_object, timestamp
+from vettance.wire.payload import (
+    BODY_BYTES_MAX,
+    JSON,
+    Faults,
+    decode,
+    encode,
+    kept,
+    parse_object,
+    timestamp,
+)
 
 Labels = Sequence[str]
 Cell = str | int | float | None
@@ -117,8 +127,8 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> LabelledEvent:
     if label is not None and not (isinstance(label, str) and label in Label.__members__):
         faults.meaning["label"] = "must be one of " + ", ".join(Label)
     faults.raise_any()
-    sent = _encoded(body)
-    return LabelledEvent(read_event(parse_object(sent), sent, now_ms), sent, Label(label) if label else None)
+    value, sent = _as_kept(body, EventBody)
+    return LabelledEvent(read_event(value, sent, now_ms), sent, Label(label) if label else None)
 
 
 def is_aml(row: Mapping[str, Any]) -> bool:
@@ -134,11 +144,18 @@ def read_aml_row(row: Mapping[str, Any], now_ms: int) -> tuple[AmlEvent, bytes]:
     """
     whole = row.get(_WHOLE_OBJECT)
     body = _body_of(row) if whole not in (None, "", {}) else _unflatten(row, _NO_PART_OF_AML, {})
-    sent = _encoded(body)
-    event = read_aml_event(parse_object(sent), sent, now_ms)
+    value, sent = _as_kept(body, AmlEventBody)
+    event = read_aml_event(value, sent, now_ms)
     if event.occurred_at_ms == now_ms and not any(body.get(name) for name in MOMENTS):
         raise Invalid("The row names no time.", {"occurredAt": _TIMELESS})
     return event, sent
+
+
+def _as_kept(body: JSON, shape: type) -> tuple[JSON, bytes]:
+    """Return an event as it is read, and what is kept of it."""
+    sent = _encoded(body)
+    value = parse_body(sent, shape)
+    return value, kept(sent, value)
 
 
 def _encoded(body: JSON) -> bytes:

@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from vettance.aml.aml_event import read_aml_event
+from vettance.aml.aml_event import AmlEventBody, read_aml_event
 from vettance.errors import Invalid, PayloadTooLarge, Refusal, Unprocessable
-from vettance.events.event import check_event
+from vettance.events.event import EventBody, check_event
 from vettance.jobs.sql import JobKind
-from vettance.wire.payload import BODY_BYTES_MAX, JSON, encode, error_body, kept, parse_object
+from vettance.wire.large_body import parse_body
+from vettance.wire.payload import BODY_BYTES_MAX, JSON, encode, error_body, kept
 
 #: Ids that are kept with the decision as they are; longer ones, and those with odd characters, by a digest.
 _SHOWN_CHARACTERS_MAX: Final = 200
@@ -93,7 +94,7 @@ def read_message(
         if len(body) > BODY_BYTES_MAX:
             raise PayloadTooLarge(f"The body has more than {BODY_BYTES_MAX:,} bytes.")
         sent = body
-        value = parse_object(body)
+        value = parse_body(body, AmlEventBody if kind is JobKind.AML else EventBody)
         if kind is JobKind.AML:
             read_aml_event(value, body, now_ms)
         else:

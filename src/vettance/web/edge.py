@@ -360,8 +360,7 @@ class Edge:
         if route.takes is not None:
             call.body = await body.read()
             if len(call.body) > SMALL_BYTES_MAX:
-                steps = call.parse_ahead(route.takes if route.is_bounded else None)
-                await self._arrivals.pace.run_steps(call.tenant.id, steps)
+                await self._arrivals.pace.run_steps(call.tenant.id, call.parse_ahead())
                 await asyncio.sleep(0)  # Others go on between the parsing and the checking of a large body.
         if route.method != "GET":
             return _answer(call, await route.handler(call))

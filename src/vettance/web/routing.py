@@ -14,8 +14,8 @@ from vettance.tenants.browser_token import TokenClaims
 from vettance.tenants.key_scope import KeyScope
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.asgi import Header, Pieces
-from vettance.wire.large_body import parse_in_steps
-from vettance.wire.payload import JSON, parse_object
+from vettance.wire.large_body import parse_body, parse_in_steps
+from vettance.wire.payload import JSON
 from vettance.wire.suggestions import NO_NAMES, KnownNames
 
 
@@ -110,18 +110,19 @@ class Call(msgspec.Struct, gc=False):
                 # Its traceback leads back to this call: a circle, and calls are unknown to the collector.
                 self.unreadable = None
         if self.parsed is None:
-            self.parsed = parse_object(self.body)
+            self.parsed = parse_body(self.body, self._shape)
         return self.parsed
 
-    def parse_ahead(self, bounded: type | None = None) -> Iterator[None]:
-        """Parse the body in steps before the handler asks for it; what is wrong with it is kept for then.
-
-        `bounded` is what the body is declared as, where all that it may hold beyond that has bounds.
-        """
+    def parse_ahead(self) -> Iterator[None]:
+        """Parse the body in steps before the handler asks for it; what is wrong with it is kept for then."""
         try:
-            self.parsed = yield from parse_in_steps(self.body, bounded)
+            self.parsed = yield from parse_in_steps(self.body, self._shape)
         except Refusal as refusal:
             self.unreadable = refusal.with_traceback(None)
+
+    @property
+    def _shape(self) -> type | None:
+        return self.route.takes if self.route is not None and self.route.is_bounded else None
 
 
 #: Below it any fault of a well-formed body is 422.
@@ -140,7 +141,7 @@ class Route(msgspec.Struct, frozen=True):
     tag: str
     access: Access = Access.KEY
     takes: type | None = None  # a msgspec Struct that describes the body; None: no body is read
-    is_bounded: bool = False  # the body is held to `hold_bounds`: undeclared members have bounds too
+    is_bounded: bool = False  # the body is held to `hold_bounds`, and may have members beyond the declared
     may_lack_body: bool = False  # an absent body is read as `{}`
     query: type | None = None  # a Struct whose fields are the query parameters
     answers: type | None = None

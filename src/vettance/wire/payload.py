@@ -94,7 +94,7 @@ def parse_object(body: bytes) -> JSON:
     except RecursionError:
         raise run_steps(too_deep(body)) from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise _not_json() from None
+        raise not_json() from None
     if type(value) is not dict:
         raise _not_an_object()
     # Counting brackets takes microseconds; hardly any body has enough of them to be looked at.
@@ -126,7 +126,7 @@ def split_members(body: bytes) -> dict[str, msgspec.Raw]:
     except msgspec.ValidationError:
         raise _not_an_object() from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise _not_json() from None
+        raise not_json() from None
 
 
 def decode_member(raw: msgspec.Raw) -> Any:
@@ -134,16 +134,25 @@ def decode_member(raw: msgspec.Raw) -> Any:
     try:
         return _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise _not_json() from None
+        raise not_json() from None
+
+
+def decode_text(sent: bytes) -> str:
+    """Return JSON as the text that it is, where it is not parsed; raises `Invalid` if it is no UTF-8."""
+    try:
+        return sent.decode()
+    except UnicodeDecodeError:
+        raise not_json() from None
 
 
 def kept(sent: bytes, value: JSON) -> bytes:
     """Return what to keep of a body that was parsed to `value` and held to its bounds.
 
-    That is the body as sent; of a large one its value, written anew. Else blanks, and members that were
-    overwritten by a later one of the same name, would let anything of any size into the store.
+    That is the body as sent; of a large one, and of one that may have been too deep, its value, written anew.
+    Else blanks, and members that were overwritten by a later one of the same name, would let anything of any
+    size into the store.
     """
-    return sent if len(sent) <= OBJECT_BYTES_MAX else encode(value)
+    return sent if len(sent) <= OBJECT_BYTES_MAX and _brackets(sent) <= BODY_DEPTH_MAX else encode(value)
 
 
 def _fits(value: JSON) -> bool:
@@ -158,7 +167,7 @@ def too_deep(body: bytes) -> Generator[None, None, Refusal]:
     """Return, in steps, how a body is refused that cannot be parsed because it is too deep."""
     field = yield from deep_member(body)
     if field is None:
-        return _not_json()
+        return not_json()
     return Unprocessable("The request cannot be processed; see details.", {field: "is nested too deeply"})
 
 
@@ -235,7 +244,8 @@ def _not_an_object() -> Invalid:
     return InvalidBody("The body must be a JSON object.", {"body": "must be an object"})
 
 
-def _not_json() -> Invalid:
+def not_json() -> Invalid:
+    """Return how a body is refused that is not JSON."""
     return Invalid("The body is not valid JSON.", {"body": "must be valid JSON"})
 
 
