@@ -10,6 +10,7 @@ import pytest
 from tests.console.visitor import Visitor, visitor_of
 from tests.live import Caller, Service
 from tests.reviews.conftest import decided, holding_tenant
+from vettance.console.aml_case_page import said_act
 
 CASES = "/console/aml/cases"
 
@@ -396,3 +397,8 @@ def test_hours_without_decisions_keep_their_place_in_a_line(service: Service) ->
 def test_the_overview_shows_what_needs_a_person(service: Service, bank: Caller) -> None:
     ann: Visitor = person(service, bank.id, "analyst", "auditor")
     assert "Queue" in ann.get("/console/").words
+
+
+def test_an_alert_that_was_raised_says_so_without_codes() -> None:
+    entry = {"kind": "ALERTED", "actor": "vettance", "text": "LOW to HIGH, SCATTER_GATHER: Sums meet. More."}
+    assert said_act(entry)["text"] == "Low to High, scatter gather: Sums meet."

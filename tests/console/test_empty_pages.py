@@ -11,7 +11,10 @@ def first(service: Service) -> Visitor:
     """Somebody of a tenant that has just been made."""
     tenant_id, _ = service.new_tenant("Brand new")
     service.cli("tenant", "set", tenant_id, "--aml", "on", "--json")
-    return visitor_of(service, tenant_id, "analyst", "lead", "editor", "admin")
+    visitor = visitor_of(service, tenant_id, "analyst", "lead", "editor", "admin")
+    # The service learns within a second what a command has changed.
+    service.wait_for(lambda: visitor.get("/console/aml/alerts").status == 200)
+    return visitor
 
 
 @pytest.mark.parametrize(

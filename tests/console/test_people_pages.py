@@ -5,9 +5,12 @@ import json
 import re
 import time
 
+import pytest
+
 from tests.console.conftest import SignIn
 from tests.console.visitor import PASSWORD, PageAnswer, Visitor, make_user, visitor_of
 from tests.live import Caller, Service
+from vettance.console.profile_page import browser_words
 from vettance.people.totp import code_at
 
 
@@ -296,3 +299,15 @@ def test_the_log_shows_who_did_what_and_verifies(service: Service, tenant: Calle
     newest = auditor.get("/console/audit").words
     assert "/console/audit/export" in newest
     assert people("analyst").get("/console/audit").status == 403
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/142.0 Safari/537.36", "Chrome on Linux"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Safari/604.1", "Safari on iOS"),
+        ("", "Unknown browser"),
+    ],
+)
+def test_a_browser_is_called_by_its_name(sent: str, said: str) -> None:
+    assert browser_words(sent) == said

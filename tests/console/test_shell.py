@@ -205,3 +205,15 @@ def test_the_console_can_be_switched_off_or_have_an_address_of_its_own(own_servi
     own_service.env["VETTANCE_CONSOLE"] = "127.0.0.1:0"
     own_service.start()
     assert own_service.get("/console/").status == 404
+
+
+def test_a_page_that_is_not_there_has_the_navigation_of_who_is_signed_in(people: SignIn) -> None:
+    page = people("viewer").get("/console/nowhere")
+    assert (page.status, 'aria-label="Places"' in page.text) == (404, True)
+
+
+def test_a_page_says_which_roles_may_see_it(people: SignIn) -> None:
+    assert (
+        "This page needs the role analyst, lead, admin or auditor."
+        in people("viewer").get("/console/queue").words
+    )

@@ -41,6 +41,7 @@ _ROOT: Final = "/api/v1/aml/cases"
 _SHOWN: Final = 100
 _DIGITS_MAX: Final = 9
 _SEVERITY: Final = re.compile(rf"\b({'|'.join(SEVERITIES)})\b")
+_TYPOLOGY: Final = re.compile(r"\b[A-Z][A-Z_]+\b")
 _PARTS: Final = ("alerts", "events")
 PATH: Final = f"{CASES}/{{id}}"
 
@@ -109,7 +110,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
         "alert_page": alert_page,
         "events": [_event(visit, one) for one in events],
         "event_page": event_page,
-        "timeline": [_act(one) for one in found["timeline"][-_SHOWN:]],
+        "timeline": [said_act(one) for one in found["timeline"][-_SHOWN:]],
         "is_cut": len(found["timeline"]) > _SHOWN,
         "picture": draw_money(found["customer"], flows, visit.show),
         "flows": flows,
@@ -128,13 +129,14 @@ async def _page(visit: Visit, warning: str = "") -> View:
     return View("aml_case.html", values, title=f"Case of {found['customer']}", status=409 if warning else 200)
 
 
-def _act(entry: dict[str, Any]) -> dict[str, Any]:
+def said_act(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a line of what was done; what an alert says in full is in the table of alerts."""
     text = entry.get("text") or ""
     said = heading_and_rest(text)[0] if entry["kind"] == EntryKind.ALERTED else resolved_text(text)
     if entry["kind"] == EntryKind.ALERTED:
         severities, colon, rest = said.partition(":")
-        said = _SEVERITY.sub(lambda found: found[0].capitalize(), severities) + colon + rest
+        severities = _SEVERITY.sub(lambda found: found[0].capitalize(), severities)
+        said = _TYPOLOGY.sub(lambda found: found[0].replace("_", " ").lower(), severities) + colon + rest
     by = Words("the service") if entry["actor"] == SERVICE else entry["actor"]
     return {**entry, "actor": by, "text": said}
 

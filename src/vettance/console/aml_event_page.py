@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from vettance.aml.quality.sql import select_alerts_of_rules
 from vettance.aml.sql import select_sent
+from vettance.console.aml_cases_page import alert_shown
 from vettance.console.event_members import members_of
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, segment
-from vettance.console.resolution_words import with_resolution
 from vettance.console.rule_place import AML
 from vettance.wire.payload import JSON, decode
 
@@ -42,7 +42,7 @@ def _read(sent: bytes) -> JSON:
 def _alert(alert: dict[str, Any], rule: str, resolution: str | None, case: str) -> dict[str, Any]:
     """Return an alert for the page; one of a name on a list has no rule, and its case is not looked for."""
     return {
-        **with_resolution({**alert, "resolution": resolution}),
+        **alert_shown({**alert, "resolution": resolution}),
         "url": f"/console/aml/cases/{case}" if case else "",
         "ruleUrl": AML.url_of(rule) if rule else "",
     }

@@ -158,6 +158,8 @@ class Console:
             if visit.signed_in.stage is not Stage.FULL:
                 return Redirect(url_of(SECOND_FACTOR, next=own_path(visit.url)))
         if page is None:
+            if visit.signed_in is not None and visit.signed_in.stage is Stage.FULL:
+                await self._place(visit, "")  # So that the page has the navigation.
             raise NotFound
         visit.query = _fields(scope["query_string"])
         kept_id = without_kept(visit)

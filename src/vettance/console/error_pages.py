@@ -116,5 +116,6 @@ def plain_error(
 
 def forbidden_view(roles: frozenset[Role]) -> View:
     """Return the page that says which role a page needs."""
-    names = " or ".join(role.value for role in Role if role in roles)
-    return plain_error(403, _TITLES[403], f"This page needs the role {names}.", _ADVICE[403])
+    *most, last = [role.value for role in Role if role in roles]
+    named = f"{', '.join(most)} or {last}" if most else last
+    return plain_error(403, _TITLES[403], f"This page needs the role {named}.", _ADVICE[403])

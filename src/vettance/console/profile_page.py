@@ -5,10 +5,13 @@ from typing import Any, Final
 from vettance.console.guard import write_cookie
 from vettance.console.page import READERS, SIGN_IN, ConsolePage, PageAnswer, Redirect, View, Visit, url_of
 from vettance.console.words import Words
+from vettance.decisions.user_agent import user_agent_family, user_agent_system
 from vettance.errors import Unprocessable
 from vettance.people.credentials import THEMES, time_zones
 
 PATH: Final = "/console/profile"
+#: Names that are not spelled as a sentence begins.
+_NAMES: Final = {"macos": "macOS", "ios": "iOS", "chromeos": "ChromeOS", "webview": Words("an app")}
 _THEME_WORDS: Final = {"auto": Words("Same as the system"), "light": Words("Light"), "dark": Words("Dark")}
 
 
@@ -53,9 +56,17 @@ async def _page(visit: Visit, faults: Any = None, typed: dict[str, str] | None =
         "themes": [(one, _THEME_WORDS[one]) for one in THEMES],
         "zones": await time_zones(),
         "sessions": await parts.sessions.sessions(signed),
+        "browser_words": browser_words,
         "codes_left": await parts.credentials.recovery_codes_left(signed),
     }
     return View("profile.html", values, title=Words("Profile"), status=422 if faults else 200)
+
+
+def browser_words(user_agent: str) -> str:
+    """Return the browser and the system that somebody signed in with, in words."""
+    said = (user_agent_family(user_agent), user_agent_system(user_agent))
+    named = [_NAMES.get(one) or one.replace("_", " ").title() for one in said if one is not None]
+    return " on ".join(named) or Words("Unknown browser")
 
 
 PAGES: Final = (

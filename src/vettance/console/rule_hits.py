@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from vettance.console.aml_cases_page import alert_shown
 from vettance.console.decisions_page import decision_row
 from vettance.console.page import QUEUE_READERS, Visit
-from vettance.console.resolution_words import with_resolution
 from vettance.console.review_forms import blind_reviews
 from vettance.console.rule_place import RulePlace
 from vettance.db.engine import Row
@@ -110,4 +110,4 @@ async def newest_alerts(visit: Visit, place: RulePlace, rule: Rule) -> list[dict
     if place.is_fraud or not visit.may(*QUEUE_READERS):
         return None
     found = await visit.ask("GET", "/api/v1/aml/alerts", {"ruleId": rule.id, "limit": SHOWN})
-    return [with_resolution(one) for one in found["data"]]
+    return [alert_shown(one) for one in found["data"]]
