@@ -1,27 +1,32 @@
 """Several processes watch one tenant's money: each event is answered as one process alone would have done."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
 from tests.databases import absence, ask, database
+from vettance import clock
 from vettance.aml import aml_snapshot, sql
 from vettance.aml.aml_event import payload_digest, read_taken_aml_event
 from vettance.aml.assemble import assemble
 from vettance.aml.log_position import LogMatch, LogPosition
 from vettance.aml.screening.screen import Screener
+from vettance.aml.turns.serialized import TRIES
 from vettance.db.engine import Misuse, Statement, Store, StoreDown
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.errors import Conflict, Unavailable
 from vettance.generate.aml_stream import Watch, aml_events
 from vettance.ids import IdSource
+from vettance.lists.rule_additions import RuleAdditions
 from vettance.rules.packs import load_pack_text
 from vettance.tenants.sql import note_change
+from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.wire.payload import encode
@@ -342,3 +347,69 @@ def test_a_place_knows_what_it_has_met() -> None:
     assert place.meet(15, "evt_mine") is LogMatch.KNOWN
     assert place.meet(16, "evt_other_too") is LogMatch.BROKEN
     assert place.reached == 16
+
+
+PUTS_ON_LIST = """
+name: x
+rules:
+  - id: puts
+    name: Puts
+    score: 30
+    reason: PUTS
+    explanation: The device is put on a list.
+    when: reference == "puts"
+    adds: {list: block, type: DEVICE, for: 1h}
+    tests:
+      - {name: there, event: {eventName: x, externalEventId: a, reference: puts}, fires: true}
+      - {name: elsewhere, event: {eventName: x, externalEventId: a}, fires: false}
+"""
+
+
+class OutrunTurns:
+    """Turns before whose writes somebody else replaces the entry of a device on a list, each time."""
+
+    def __init__(self, turns: PostgresStore, url: str, times: int) -> None:
+        self._turns, self._url, self.left, self.done = turns, url, times, 0
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[Any]:
+        async with self._turns.turn() as turn:
+            write = turn.write
+
+            async def outrun(writes: Sequence[Sequence[Statement]]) -> None:
+                if self.left and any("list_entry" in str(one) for some in writes for one in some):
+                    self.left -= 1
+                    self.done += 1
+                    text = (
+                        "INSERT INTO list_entry (tenant, id, type, value, list_type, expires_at_ms, "
+                        "created_at_ms, updated_at_ms) VALUES ($1, $2, 'DEVICE', 'fp-1', 'block', $3, 1, 1)"
+                    )
+                    gone, entry_id = "DELETE FROM list_entry WHERE tenant = $1", f"lst_{self.done}"
+                    await asyncio.to_thread(ask, self._url, gone, TENANT)
+                    ends_ms = clock.now_ms() + 60_000 + self.done
+                    await asyncio.to_thread(ask, self._url, text, TENANT, entry_id, ends_ms)
+                await write(writes)
+
+            turn.write = outrun
+            yield turn
+
+
+@pytest.mark.parametrize(("times", "became"), [(1, "extended"), (100, "contended")])
+async def test_an_event_is_watched_anew_though_others_change_the_list_that_its_rules_add_to(
+    stores: list[PostgresStore], tmp_path: Path, times: int, became: str
+) -> None:
+    outrun = OutrunTurns(stores[0], stores[0]._url, times)
+    process = Process(stores[0], tmp_path / "crew", cast(PostgresStore, outrun))
+    tenant = Tenant(id=TENANT, name="Bank")
+    process.aml.monitor.additions = RuleAdditions({}, IdSource(), lambda _: tenant, clock.now_ms)
+    await stores[0].write(
+        sql.RULE_SETS.insert(TENANT, 2, PUTS_ON_LIST, "", NOW_MS),
+        note_change(sql.AREA, TENANT, "rules", NOW_MS),
+    )
+    body = {"eventName": "x", "externalEventId": "a", "reference": "puts", "device": {"fingerprint": "fp-1"}}
+    event = read_taken_aml_event(body, clock.now_ms())
+    stored = await process.aml.monitor.take(TENANT, event, payload_digest(body), encode(body))
+    assert stored.external_id == "a"
+    assert outrun.done == min(times, 2 * (TRIES - 1))  # each time with the others of a turn, then alone
+    records = await stores[0].read(Statement("SELECT record FROM aml_event", (), None, TENANT))
+    assert [sql.record_of(row[0]).list_additions[0][3] for row in records] == [became]

@@ -19,6 +19,8 @@ from vettance.telemetry.logs import logger
 
 #: Events watched in one turn: some milliseconds of thinking, for which all writes of the database wait.
 EVENTS_MAX: Final = 64
+#: How often an event is watched whose rows the store refuses; the last time it puts nothing on lists.
+TRIES: Final = 8
 #: Events of others taken up in one turn; who is further behind catches up beforehand, while others write.
 ROWS_MAX: Final = 200
 ROWS_BYTES_MAX: Final = 4 * 1024 * 1024  # The same in bytes, of all tenants of the turn.
@@ -29,7 +31,10 @@ _log = logger()
 
 
 class _WaitingEvent(NamedTuple):
-    """An event that waits for its turn. Its answer is None when its tenant has to be made ready first."""
+    """An event that waits for its turn, and puts what its rules say on lists if it `adds`.
+
+    Its answer is None when its tenant has to be made ready first.
+    """
 
     tenant: str
     event: AmlEvent
@@ -37,6 +42,7 @@ class _WaitingEvent(NamedTuple):
     sent: bytes
     named: list[NamedParty]
     past: AmlBackfill | None
+    adds: bool
     answer: "asyncio.Future[sql.StoredEvent | None]"
 
 
@@ -132,15 +138,23 @@ class SerializedWatch:
     ) -> sql.StoredEvent:
         """Watch an event in a turn, and return what is stored of it.
 
-        Raises `Unavailable` (503) when the store does not take it, or no turn comes in time.
+        What the store refuses, because somebody else changed a case or a list, is watched anew. Raises
+        `Unavailable` (503) when the store does not take it in the end, or no turn comes in time.
         """
         named = await self._monitor.look_up_names(tenant, event) if past is None else []
+        left = TRIES
         try:
             async with asyncio.timeout(WAIT_S):
                 while True:
                     await self._make_ready(tenant)
                     await self._monitor.wait_for_gate(tenant)
-                    stored = await self._take_turn(tenant, event, digest, sent, named, past)
+                    try:
+                        stored = await self._take_turn(tenant, event, digest, sent, named, past, left > 1)
+                    except (Clash, Lost):
+                        left -= 1
+                        if not left:
+                            raise
+                        continue
                     if stored is not None:
                         return stored
         except TimeoutError:
@@ -156,11 +170,12 @@ class SerializedWatch:
         sent: bytes,
         named: list[NamedParty],
         past: AmlBackfill | None,
+        adds: bool,
     ) -> sql.StoredEvent | None:
         if len(self._waiting) >= WAITING_MAX:
             raise Unavailable("Too many events wait.")
         answer: asyncio.Future[sql.StoredEvent | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_WaitingEvent(tenant, event, digest, sent, named, past, answer))
+        self._waiting.append(_WaitingEvent(tenant, event, digest, sent, named, past, adds, answer))
         self._monitor.begin(tenant)
         if self._running is None:
             self._running = asyncio.create_task(self._take_turns())
@@ -253,7 +268,7 @@ class SerializedWatch:
                 await sheet.flush()
                 if tenant not in ready:
                     continue
-                found = await self._monitor.plan_again(tenant, found, turn.read)
+                found = await self._monitor.plan_again(tenant, found, turn.read, adding=one.adds)
                 stored, more = await self._monitor.raise_alerts(tenant, found, turn.read)
             sheet.pending.append(_Pending(place, tenant, stored, (*rows_of(tenant, found, stored), *more)))
         await sheet.flush()
