@@ -8,6 +8,7 @@ from vettance.aml.aml_event import read_taken_aml_event
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.features import aml_schema
 from vettance.aml.findings import judge
+from vettance.aml.transfer import transfer_of, unreadable_amounts
 from vettance.reference.currencies import SCALES, Currencies, read_scales
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.packs import load_pack
@@ -78,15 +79,40 @@ def test_a_setting_gives_scales_to_what_the_table_does_not_know() -> None:
     assert Currencies({"*": 3}).scale("EUR") == Currencies({"*": 3}).scale(None) == 3
 
 
-def test_scales_are_read_from_the_environment() -> None:
-    assert read_settings({"VETTANCE_AML_SCALES": "jpy=160, *=100"}).jurisdictions.scales == {
-        "JPY": 160,
-        "*": 100,
-    }
+@pytest.mark.parametrize("name", ["VETTANCE_CURRENCY_SCALES", "VETTANCE_AML_SCALES"])
+def test_scales_are_read_from_the_environment_under_the_former_name_too(name: str) -> None:
+    assert read_settings({name: "jpy=160, *=100"}).jurisdictions.scales == {"JPY": 160, "*": 100}
+    both = {"VETTANCE_AML_SCALES": "JPY=1", "VETTANCE_CURRENCY_SCALES": "JPY=2"}
+    assert read_settings(both).jurisdictions.scales == {"JPY": 2}
     assert read_scales("") == {}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "amount"),
+    [
+        ({"amountCents": 950_000, "currency": "EUR"}, 9_500),
+        ({"amount_minor": 950_000, "currency": "JPY"}, 950_000),
+        ({"transaction": {"amountMinor": 950_000, "currency": "BHD"}}, 950),
+        ({"amount": {"minor": 950_000}, "currency": "USD"}, 9_500),
+        ({"amount": 3, "amountCents": 950_000}, 3),
+    ],
+)
+def test_an_amount_in_minor_units_is_read_by_the_decimals_of_its_currency(
+    metadata: dict[str, Any], amount: float
+) -> None:
+    assert transfer_of({"eventName": "deposit", "metadata": metadata}).amount == amount
+    assert not unreadable_amounts({"metadata": metadata})
+
+
+def test_income_and_balance_are_read_in_minor_units_by_the_currency_of_the_event() -> None:
+    customer = {"metadata": {"monthlyIncomeCents": 250_000}}
+    metadata = {"amountCents": 100, "balanceAfterMinor": 900, "currency": "EUR"}
+    transfer = transfer_of({"eventName": "deposit", "metadata": metadata, "customer": customer})
+    assert (transfer.amount, transfer.balance_after, transfer.income) == (1, 9, 2_500)
 
 
 @pytest.mark.parametrize("text", ["JPY", "JPY=", "JPY=0", "JPY=-1", "JPY=nan", "J=1", "¥=150", "JPY=1e99"])
 def test_a_scale_that_says_nothing_is_refused_with_its_text(text: str) -> None:
-    with pytest.raises(SettingsError, match="VETTANCE_AML_SCALES"):
-        read_settings({"VETTANCE_AML_SCALES": text})
+    for name in ("VETTANCE_CURRENCY_SCALES", "VETTANCE_AML_SCALES"):
+        with pytest.raises(SettingsError, match=name):
+            read_settings({name: text})

@@ -71,6 +71,38 @@ def test_the_worth_of_an_amount_goes_by_the_scale_of_its_currency() -> None:
 
 
 @pytest.mark.parametrize(
+    ("metadata", "amount"),
+    [
+        ({"amountCents": 1_250, "currency": "EUR"}, 12.5),
+        ({"amount_minor": "1250", "currency": "usd"}, 12.5),
+        ({"AmountInCents": 1_250}, 12.5),
+        ({"transactionAmountMinorUnits": 1_250, "transactionCurrency": "JPY"}, 1_250),
+        ({"amount_minor": 1_250, "currency": "KWD"}, 1.25),
+        ({"unitAmount": 500, "currency": "EUR"}, 5),
+        ({"unit_amount": {"value": "5.00", "currency_code": "EUR"}}, 5),
+        ({"amount": {"cents": 1_250, "currency": "EUR"}}, 12.5),
+        ({"payment": {"amountMinor": 1_250, "currency": "ISK"}}, 1_250),
+        ({"order": {"totalCents": 1_250}}, 12.5),
+        ({"amount": 7, "amountCents": 1_250}, 7),
+        ({"amountCents": -1_250}, -12.5),
+        ({"amountCents": "twelve"}, None),
+        ({"cents": 1_250}, None),
+    ],
+)
+def test_an_amount_whose_name_says_minor_units_is_read_by_the_decimals_of_its_currency(
+    metadata: dict[str, Any], amount: float | None
+) -> None:
+    assert value("metadata.amount", metadata) == amount
+    assert _amount_of({"metadata": metadata})[1] == amount if amount is not None else True
+
+
+def test_the_scales_of_a_deployment_hold_for_fraud_events_too() -> None:
+    worth = fraud_schema(scales={"JPY": 100, "*": 10}).fields["worth"].read
+    assert worth(event_of({"amount": 1_500, "currency": "JPY"})) == 15
+    assert worth(event_of({"amount": 1_500, "currency": "EUR"})) == 150
+
+
+@pytest.mark.parametrize(
     ("metadata", "outcome"),
     [
         ({"payment": {"status": "declined"}}, "failure"),

@@ -7,6 +7,7 @@ are those of ISO 20022 messages, of core banking products and of what people wri
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vettance.events.minor_amounts import in_units, minor_spellings, with_minor
 from vettance.wire.spellings import Spellings, both_cases
 
 #: The members of `metadata` with a known meaning; each spelling is also read in snake_case.
@@ -55,6 +56,7 @@ def _words(names: tuple[str, ...], *endings: str) -> str:
 _AMOUNT_WORDS: Final = (
     *("transactionAmount", "transferAmount", "paymentAmount", "instructedAmount", "amountValue"),
     *("totalAmount", "txAmount", "txnAmount", "settlementAmount", "interbankSettlementAmount"),
+    "unitAmountValue",
 )
 _ACCOUNTS: Final = ("Account", "AccountId", "AccountNumber", "AccountIban", "Iban")
 
@@ -63,7 +65,7 @@ _OTHER_WORDS: Final[dict[str, str]] = {
     "amount": " ".join(_AMOUNT_WORDS),
     "currency": "currencyCode transactionCurrency amountCurrency ccy "
     + _words(("amount", *_AMOUNT_WORDS), "Currency", "CurrencyCode", "Ccy")
-    + " instructedCurrency settlementCurrency paymentCurrency transferCurrency",
+    + " unitAmountCurrencyCode instructedCurrency settlementCurrency paymentCurrency transferCurrency",
     "direction": "transactionDirection flow debitCredit creditDebit creditDebitIndicator drCr",
     "accountId": "customerAccount customerAccountId accountNumber account",
     "counterpartyId": "counterparty otherParty otherPartyId beneficiary beneficiaryId payee payeeId"
@@ -120,8 +122,15 @@ PROFILE_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
 
 #: Objects around what an event says: `{"transaction": {"creditor": {"name": "Ann"}}}` names a creditor.
 _WRAPPERS: Final = ("transaction", "transfer", "payment", "details", "data")
-_OF_EVENT: Final = Spellings(SPELLINGS, AMOUNTS, _WRAPPERS)
-_OF_PROFILE: Final = Spellings(PROFILE_SPELLINGS, AMOUNTS)
+#: The spellings of amounts in minor units, such as cents.
+MINOR_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
+    name: minor_spellings(SPELLINGS[name], of_event=name == "amount") for name in AMOUNTS
+}
+_MINOR_OF_PROFILE: Final[dict[str, tuple[str, ...]]] = {
+    name: MINOR_SPELLINGS[name] for name in AMOUNTS if name in PROFILE_SPELLINGS
+}
+_OF_EVENT: Final = Spellings(with_minor(SPELLINGS, MINOR_SPELLINGS), AMOUNTS, _WRAPPERS)
+_OF_PROFILE: Final = Spellings(with_minor(PROFILE_SPELLINGS, _MINOR_OF_PROFILE), AMOUNTS)
 
 
 def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,9 +138,12 @@ def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dic
 
     Of one spelling in both objects, that of `metadata` counts.
     """
-    return _OF_EVENT.read(metadata, payload)
+    said = _OF_EVENT.read(metadata, payload)
+    return in_units(said, AMOUNTS, said.get("currency"))
 
 
-def read_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `customer.metadata` says of the customer by its documented names."""
-    return _OF_PROFILE.read(profile)
+def read_profile(profile: Mapping[str, Any], currency: Any = None) -> dict[str, Any]:
+    """Return what `customer.metadata` says of the customer by its documented names; the event's `currency`
+    says how many minor units make one.
+    """
+    return in_units(_OF_PROFILE.read(profile), _MINOR_OF_PROFILE, currency)

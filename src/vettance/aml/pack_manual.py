@@ -38,6 +38,11 @@ Under every spelling that is known; the first that is there counts. Each is also
 `customer.metadata` too. Objects and dots join names: `{"counterparty": {"account": {"iban": "DE-9"}}}` and
 `{"counterparty.iban": "DE-9"}` are read as `counterparty_account_iban` and `counterparty_iban`.
 
+Every amount is also read in minor units, where the name says so: with `Minor`, `InMinor`, `MinorUnits`,
+`InMinorUnits`, `Cents`, `InCents` or `CentAmount` after its name (`amountCents`, `balance_after_minor`), or
+as a member of an object (`{"amount": {"cents": 1250}}`). The currency says how many decimals
+they have (ISO 4217): 1250 is 12.50 euros, 1,250 yen, 1.25 dinars of Kuwait. Amounts in units count first.
+
 | Member | Also | Meaning |
 |---|---|---|
 """
@@ -182,7 +187,7 @@ def _currencies() -> str:
         "The bounds of these rules are meant for dollars and euros. `worth` is an amount divided by the "
         "scale of its currency: how many units weigh as one dollar, rounded to two digits (yearly averages "
         "of 2024). Currencies within a factor of two of the dollar, unknown ones, and amounts without a "
-        "currency count as they are. `VETTANCE_AML_SCALES` replaces scales; `*` in it is meant for "
+        "currency count as they are. `VETTANCE_CURRENCY_SCALES` replaces scales; `*` in it is meant for "
         "everything that has none: `*=100` where cents are sent.\n\n"
         f"Scales: {scales}.\n\n"
         "Sums kept below a threshold of reporting are looked for below 10,000 (by that scale) and below what "

@@ -7,7 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-from vettance.aml.member_spellings import AMOUNTS, PROFILE_SPELLINGS, SPELLINGS, read_members, read_profile
+from vettance.aml.member_spellings import (
+    AMOUNTS,
+    MINOR_SPELLINGS,
+    PROFILE_SPELLINGS,
+    SPELLINGS,
+    read_members,
+    read_profile,
+)
 from vettance.clock import DAY_MS
 from vettance.decisions.field_readers import read_amount, read_id, read_word
 from vettance.reference.jurisdictions import country_of
@@ -62,7 +69,7 @@ _UNSAID: Final = Transfer(transfers=True)
 _AMOUNTS: Final = frozenset(
     spelling
     for name in AMOUNTS
-    for table in (SPELLINGS, PROFILE_SPELLINGS)
+    for table in (SPELLINGS, MINOR_SPELLINGS, PROFILE_SPELLINGS)
     for spelling in table.get(name, ())
 )
 
@@ -70,7 +77,12 @@ _AMOUNTS: Final = frozenset(
 @functools.cache
 def known_names() -> KnownNames:
     """Return the names with a meaning within AML events, in every spelling, by where they are read."""
-    names = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)
+    names = frozenset(
+        spelling
+        for table in (SPELLINGS, MINOR_SPELLINGS)
+        for spellings in table.values()
+        for spelling in spellings
+    )
     profile = frozenset(spelling for spellings in PROFILE_SPELLINGS.values() for spelling in spellings)
     return KnownNames(
         {
@@ -88,9 +100,16 @@ def unreadable_amounts(body: JSON) -> list[str]:
     for holder, path in holders:
         members = holder.get(path.rpartition(".")[2]) if type(holder) is dict else None
         for name, value in members.items() if type(members) is dict else ():
-            if name in _AMOUNTS and value is not None and read_amount(value) is None:
+            if name in _AMOUNTS and value is not None and not _is_readable(name, value):
                 found.append(f"{path}.{name}")
     return found
+
+
+def _is_readable(name: str, value: Any) -> bool:
+    if read_amount(value) is not None:
+        return True
+    said = read_members({name: value}, {}) if type(value) is dict else {}
+    return any(read_amount(said.get(amount)) is not None for amount in AMOUNTS)
 
 
 _IN: Final = frozenset(
@@ -199,7 +218,7 @@ def read_transfer(
     if not metadata and not payload and not profile:
         return _UNSAID if _transfers(words, words, category) else NO_TRANSFER
     said = read_members(metadata, payload)
-    about = {**read_profile(profile), **said} if profile else said
+    about = {**read_profile(profile, said.get("currency")), **said} if profile else said
     kind = read_word(said.get("transactionType"))
     kinds = words | words_of(kind or "")
     channel = read_word(said.get("channel"))

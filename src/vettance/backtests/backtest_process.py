@@ -26,6 +26,7 @@ from vettance.history.backtest_result import backtest_result
 from vettance.history.sql import count_after
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
+from vettance.rules.schema import Schema
 from vettance.wire.payload import JSON
 
 _SAY_S: Final = 0.5
@@ -61,15 +62,15 @@ async def work(store: Store, request: BacktestRequest, countries: Jurisdictions)
     if request.order.kind == RULE_SETS.pack:
         found = await _work_aml(store, request, countries)
     else:
-        found = await _work_fraud(store, request)
+        found = await _work_fraud(store, request, fraud_schema(scales=countries.scales))
     return found | {"failedTests": list(request.order.missed)}
 
 
-async def _work_fraud(store: Store, request: BacktestRequest) -> JSON:
+async def _work_fraud(store: Store, request: BacktestRequest, schema: Schema) -> JSON:
     order = request.order
-    ruleset, compiled = compile_document(order.document, fraud_schema())
+    ruleset, compiled = compile_document(order.document, schema)
     active = active_rules(order.version, "", ruleset, compiled)
-    run = Backtest(store, request.tenant, active, connect_velocity, sampler(order.sample))
+    run = Backtest(store, request.tenant, active, connect_velocity, sampler(order.sample), schema=schema)
     sayer = _Sayer((await store.read(count_after(request.tenant, 0)))[0][0])
     samples: list[ChangedDecision] = []
     flipped = 0

@@ -317,15 +317,18 @@ _MODEL_FIELDS: Final = (
 )
 
 
-def fraud_schema(network: Network | None = None) -> Schema:
-    """Return the names of fraud rules. `network` knows addresses; without one, only their kinds are known."""
+def fraud_schema(network: Network | None = None, scales: Mapping[str, float] | None = None) -> Schema:
+    """Return the names of fraud rules. `network` knows addresses; without one, only their kinds are known.
+
+    `scales` replace those of the table of currencies.
+    """
     ip_fields = _ip_fields(network or Network())
     country_of = next(field.read for field in ip_fields if field.name == "ip.country")
     return Schema(
         (
             *plain_fields(),
             *_MEANING_FIELDS,
-            *metadata_fields(Currencies()),
+            *metadata_fields(Currencies(scales)),
             *_EMAIL_FIELDS,
             *ip_fields,
             *_SIGNAL_FIELDS,

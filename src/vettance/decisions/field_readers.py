@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from vettance.clock import HOUR_MS
 from vettance.events.event import Event
-from vettance.events.event_spellings import SPELLINGS, spelt_in, spelt_members
+from vettance.events.event_spellings import MINOR_SPELLINGS, SPELLINGS, spelt_in, spelt_members
 from vettance.events.kind import OUTCOME_MEMBERS
 from vettance.rules.expression import NUMBER_MAX
 from vettance.rules.schema import reads
@@ -133,12 +133,12 @@ def member(convert: Callable[[Any], Any], *names: str) -> Reader:
 
 def spelt_member(convert: Callable[[Any], Any], name: str) -> Reader:
     """Make a reader of a member that is read under every spelling of `events.event_spellings`."""
-    names = SPELLINGS[name]
+    names = (*SPELLINGS[name], *MINOR_SPELLINGS.get(name, ()))
     _READ.update(dict.fromkeys(names))
 
     def read(event: Event) -> Any:
         value = event.metadata.get(name)
-        if value is None:
+        if value is None or type(value) is dict:
             value = spelt_members(event).get(name)
         return convert(value) if value is not None else None
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from vettance.events.event import Event
+from vettance.events.minor_amounts import in_units, minor_spellings, with_minor
 from vettance.wire.spellings import Spellings, both_cases
 
 _Value = TypeVar("_Value")
@@ -39,7 +40,16 @@ WRAPPERS: Final = (
 _AMOUNTS: Final = (
     *("amount", "transactionAmount", "paymentAmount", "orderAmount", "transferAmount", "withdrawalAmount"),
     *("payoutAmount", "purchaseAmount", "chargeAmount", "instructedAmount", "txAmount", "txnAmount"),
-    *("totalAmount", "amountTotal", "amountValue", "orderTotal", "orderValue", "cartTotal", "grandTotal"),
+    *(
+        "totalAmount",
+        "amountTotal",
+        "amountValue",
+        "unitAmountValue",
+        "orderTotal",
+        "orderValue",
+        "cartTotal",
+        "grandTotal",
+    ),
 )
 #: Who is paid where the customer chooses it.
 _PAYEES: Final = ("payee", "beneficiary", "recipient", "creditor")
@@ -50,7 +60,7 @@ _WORDS: Final[dict[str, str]] = {
     "currency": " ".join(
         (
             *("currency", "currencyCode", "transactionCurrency", "paymentCurrency", "orderCurrency"),
-            *("amountCurrency", "amountCurrencyCode"),
+            *("amountCurrency", "amountCurrencyCode", "unitAmountCurrencyCode"),
             *(f"{name}Currency" for name in _AMOUNTS[1:]),
         )
     ),
@@ -65,11 +75,16 @@ _WORDS: Final[dict[str, str]] = {
     "payeeId": " ".join(f"{name}{ending}" for ending in _PAYEE_ENDINGS for name in _PAYEES),
 }
 SPELLINGS: Final[dict[str, tuple[str, ...]]] = {name: both_cases(words) for name, words in _WORDS.items()}
-_TABLE: Final = Spellings(SPELLINGS, ("amount",), WRAPPERS)
-#: The members of an event under any spelling, by their documented names.
-spelt_members: Final = once(lambda event: _TABLE.read(event.metadata, event.payload))
+#: The spellings of amounts in minor units, such as cents.
+MINOR_SPELLINGS: Final = {"amount": minor_spellings(_AMOUNTS, of_event=True)}
+_TABLE: Final = Spellings(with_minor(SPELLINGS, MINOR_SPELLINGS), ("amount",), WRAPPERS)
 
 
 def spelt_in(metadata: Mapping[str, Any], payload: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the members that a body's objects hold, by their documented names."""
-    return _TABLE.read(metadata, payload or {})
+    said = _TABLE.read(metadata, payload or {})
+    return in_units(said, MINOR_SPELLINGS, said.get("currency"))
+
+
+#: The members of an event under any spelling, by their documented names.
+spelt_members: Final = once(lambda event: spelt_in(event.metadata, event.payload))

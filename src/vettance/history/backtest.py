@@ -26,6 +26,7 @@ from vettance.models.model_score import ModelResult
 from vettance.rules.compiler import Answers, Facts
 from vettance.rules.rollout import acting, withhold
 from vettance.rules.ruleset import compile_document
+from vettance.rules.schema import Schema
 from vettance.rules.sql import DECIDING
 from vettance.snoozes import sql as snoozes_sql
 from vettance.snoozes.snooze import SnoozeBook
@@ -86,7 +87,7 @@ class Backtest:
     fraud, False for legitimate, None for those that nobody labelled. `days` has the same for each day of
     event time, in seconds. Lists count as they did then. `is_counted` picks a sample by the ids of events;
     the memory sees the others as well. `look` is shown every event that is counted. Without `by_records` all
-    is decided anew, though the records may hold what the rules read.
+    is decided anew, though the records may hold what the rules read. `schema` is that of the rules in force.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Backtest:
         look: Callable[[DecidedAnew], Any] | None = None,
         *,
         by_records: bool = True,
+        schema: Schema | None = None,
     ) -> None:
         self._by_records = by_records
         self._is_counted = is_counted
@@ -108,7 +110,7 @@ class Backtest:
         self._active = active
         self._engine = engine
         self._velocity = engine()
-        self._cache = RuleCache(lambda document: compile_document(document, fraud_schema()))
+        self._cache = RuleCache(lambda document: compile_document(document, schema or fraud_schema()))
         #: Says what the rules know of an event by its record, where all records of the span hold that.
         self._recorded: RecordedInputs | None = None
         #: Whether anything but rules and lists decides: then the event itself has to be read.

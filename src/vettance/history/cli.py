@@ -19,6 +19,7 @@ from vettance.commands import (
     output_option,
     progress,
     run_for_tenant,
+    settings_of,
     show,
     show_table,
     to_option,
@@ -62,11 +63,12 @@ def rules() -> None:
     """
 
 
-def _context(_data: str | None = None) -> Context:
+def _context(data: str | None = None) -> Context:
+    from vettance.decisions.features import fraud_schema
     from vettance.decisions.rule_context import fraud_context
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
-    return fraud_context(MemoryVelocity)
+    return fraud_context(MemoryVelocity, fraud_schema(scales=settings_of(data).jurisdictions.scales))
 
 
 @rules.command("backtest")
@@ -112,12 +114,13 @@ def backtest_file(
     if server is not None:
         remote_backtest(server, file, (from_ms, to_ms), expectations, waits=waits, as_json=as_json)
         return
-    admitted = admit_file(file, _context(), is_trial=True)
+    context = _context(data)
+    admitted = admit_file(file, context, is_trial=True)
     ruleset, compiled = admitted.ruleset, admitted.compiled
     active = active_rules(0, "", ruleset, compiled)
 
     async def work(store: Store) -> Backtest:
-        run = Backtest(store, tenant_id, active, MemoryVelocity)
+        run = Backtest(store, tenant_id, active, MemoryVelocity, schema=context.schema)
         total = (await store.read(count_after(tenant_id, 0)))[0][0] if from_ms is None else None
         span = from_ms or 0, END_MS if to_ms is None else to_ms
         with ExitStack() as stack:

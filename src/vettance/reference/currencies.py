@@ -47,6 +47,24 @@ SCALES: Final = {
 }
 
 
+#: Of currencies that have no hundredths, how many decimals their minor unit has (ISO 4217, 2024).
+_MINOR_DIGITS: Final = {
+    code: digits
+    for digits, codes in (
+        (0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"),
+        (3, "BHD IQD JOD KWD LYD OMR TND"),
+        (4, "CLF UYW"),
+    )
+    for code in codes.split()
+}
+_DIGITS: Final = 2
+
+
+def minor_digits(currency: str | None) -> int:
+    """Return how many decimals the minor unit of a currency has: 2 for cents, 0 for yen; 2 when unknown."""
+    return _MINOR_DIGITS.get(currency, _DIGITS) if currency is not None else _DIGITS
+
+
 class Currencies:
     """How amounts of a currency compare with the bounds of rules, which are meant for dollars or euros.
 

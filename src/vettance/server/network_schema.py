@@ -1,4 +1,4 @@
-"""The words of fraud rules, with the databases of networks that the settings name."""
+"""The words of fraud rules, with the databases of networks and the scales that the settings name."""
 
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from vettance.settings.settings import Settings
 
 def network_schema(settings: Settings) -> Schema:
     """Return the words that rules may use. Raises as `open_records` does."""
-    return fraud_schema(Network(*map(_open, (settings.geoip_country, settings.geoip_asn))))
+    network = Network(*map(_open, (settings.geoip_country, settings.geoip_asn)))
+    return fraud_schema(network, settings.jurisdictions.scales)
 
 
 def _open(path: Path | None) -> Records | None:

@@ -1,4 +1,4 @@
-"""What AML rules take for granted of countries and currencies, as operators set it."""
+"""What rules take for granted of countries and currencies, as operators set it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,6 +6,10 @@ from typing import Final
 from vettance.reference.currencies import read_scales
 from vettance.reference.jurisdictions import Jurisdictions, read_codes
 from vettance.settings.setting_row import SettingRow
+
+#: The setting of scales, and what it was called when AML rules alone went by it.
+_SCALES: Final = "VETTANCE_CURRENCY_SCALES"
+_FORMER_SCALES: Final = "VETTANCE_AML_SCALES"
 
 AML_ROWS: Final = (
     SettingRow(
@@ -27,11 +31,18 @@ AML_ROWS: Final = (
         "Jurisdictions under a general embargo (OFAC, 31 CFR 510, 515 and 560, October 2025).",
     ),
     SettingRow(
-        "VETTANCE_AML_SCALES",
+        _SCALES,
         "codes and numbers, such as `JPY=150, *=100`",
         "the table in `docs/aml-pack.md`",
-        "How many units of a currency weigh as one dollar or euro among the bounds of AML rules; `*` is "
-        "meant for amounts without a known currency, and is 100 where cents are sent.",
+        "How many units of a currency weigh as one dollar or euro among the bounds of rules; `*` is "
+        "meant for amounts without a known currency, and is 100 where cents are sent as `amount`. Members "
+        "whose name says so (`amountCents`) need none.",
+    ),
+    SettingRow(
+        _FORMER_SCALES,
+        "the same",
+        f"that of `{_SCALES}`",
+        f"The former name of `{_SCALES}`; it counts where that is not set.",
     ),
 )
 
@@ -39,10 +50,11 @@ AML_ROWS: Final = (
 def read_jurisdictions(environ: Mapping[str, str]) -> Jurisdictions:
     """Read the lists of countries and the scales of currencies. Raises `ValueError` with a sentence."""
     known = Jurisdictions()
+    variable = _SCALES if _SCALES in environ else _FORMER_SCALES
     try:
-        scales = read_scales(environ.get("VETTANCE_AML_SCALES", ""))
+        scales = read_scales(environ.get(variable, ""))
     except ValueError as error:
-        raise ValueError(f"VETTANCE_AML_SCALES must give numbers by currency: {error}") from None
+        raise ValueError(f"{variable} must give numbers by currency: {error}") from None
     return Jurisdictions(
         _countries(environ, "VETTANCE_AML_CALL_FOR_ACTION", known.call_for_action),
         _countries(environ, "VETTANCE_AML_HIGH_RISK", known.high_risk),

@@ -178,7 +178,7 @@ async def calibrate_rules(
     assert order.hold is not None
     movable = movable_rules(active.ruleset, schema)
     watcher = _Watcher(active, movable)
-    run = Backtest(store, tenant, active, connect_velocity, look=watcher.look)
+    run = Backtest(store, tenant, active, connect_velocity, look=watcher.look, schema=schema)
     await run.run((order.from_ms, order.to_ms), lambda _: None, advance)
     if not watcher.ordinary:
         raise NoTraffic("there are no events of this time")

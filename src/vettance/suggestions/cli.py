@@ -19,6 +19,7 @@ from vettance.commands import (
     output_option,
     progress,
     run_for_tenant,
+    settings_of,
     show,
     show_table,
     to_option,
@@ -29,6 +30,8 @@ from vettance.option_types import Decimal
 from vettance.rules.remote_rules import RemoteRules, tenant_or_server
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vettance.db.engine import Store
     from vettance.suggestions.suggestion_order import SuggestionOrder
     from vettance.wire.payload import JSON
@@ -108,7 +111,8 @@ def suggest_rules(
             precision,
             load,
         )
-        found = run_for_tenant(data, tenant_id, lambda store: _local(store, tenant_id, order))
+        scales = settings_of(data).jurisdictions.scales
+        found = run_for_tenant(data, tenant_id, lambda store: _local(store, tenant_id, order, scales))
     draft = found.get("draft")
     if out is not None and draft is not None:
         with whole_file(out) as file:
@@ -176,7 +180,8 @@ def calibrate(
     else:
         end_ms = END_MS if to_ms is None else to_ms
         order = SuggestionOrder("calibration", from_ms or 0, end_ms, hold=hold)
-        found = run_for_tenant(data, tenant_id, lambda store: _local(store, tenant_id, order))
+        scales = settings_of(data).jurisdictions.scales
+        found = run_for_tenant(data, tenant_id, lambda store: _local(store, tenant_id, order, scales))
     draft = found["draft"]
     if out is not None and draft is not None:
         with whole_file(out) as file:
@@ -189,7 +194,7 @@ def calibrate(
         click.echo(f"The proposal is in {out}." if draft is not None else "There is none: nothing changes.")
 
 
-async def _local(store: Store, tenant_id: str, order: SuggestionOrder) -> JSON:
+async def _local(store: Store, tenant_id: str, order: SuggestionOrder, scales: Mapping[str, float]) -> JSON:
     from vettance.suggestions.suggest import NoSuggestion, suggest
 
     reached = 0.0
@@ -201,7 +206,7 @@ async def _local(store: Store, tenant_id: str, order: SuggestionOrder) -> JSON:
             reached = share
 
         try:
-            return await suggest(store, tenant_id, order, say)
+            return await suggest(store, tenant_id, order, say, scales)
         except NoSuggestion as reason:
             fail(str(reason), **reason.details)
 

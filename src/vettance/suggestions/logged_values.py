@@ -58,8 +58,8 @@ class _LogShape(NamedTuple):
 class LogReader:
     """Reads decisions of one tenant by their places in the log."""
 
-    def __init__(self, store: Store, tenant: str) -> None:
-        self.schema: Schema = fraud_schema()
+    def __init__(self, store: Store, tenant: str, schema: Schema | None = None) -> None:
+        self.schema: Schema = schema or fraud_schema()
         self._store = store
         self._tenant = tenant
         self._cache = RuleCache(lambda text: compile_document(text, self.schema))

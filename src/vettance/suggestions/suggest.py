@@ -1,6 +1,6 @@
 """Makes a suggestion: reads the log with its labels, and does what an order asks for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from vettance.db.engine import Store
@@ -15,6 +15,7 @@ from vettance.models.feature_set import read_feature_set
 from vettance.models.serving_model import ModelMode
 from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document
+from vettance.rules.schema import Schema
 from vettance.suggestions import find_rules, sql
 from vettance.suggestions.calibrate_rules import NoTraffic, calibrate_rules
 from vettance.suggestions.counted_log import CountedLog, KeyColumns
@@ -74,16 +75,21 @@ class _Progress:
         self._say(min(self._done / self._total, 0.999))
 
 
-async def suggest(store: Store, tenant: str, order: SuggestionOrder, say: Say) -> JSON:
-    """Do what an order asks for; `say` takes the share of the work that is done. Raises `NoSuggestion`."""
-    progress = _Progress(say)
+async def suggest(
+    store: Store, tenant: str, order: SuggestionOrder, say: Say, scales: Mapping[str, float] | None = None
+) -> JSON:
+    """Do what an order asks for; `say` takes the share of the work that is done. Raises `NoSuggestion`.
+
+    `scales` are those of currencies that the settings name.
+    """
+    progress, schema = _Progress(say), fraud_schema(scales=scales)
     total = (await store.read(count_after(tenant, 0)))[0][0]
     if order.kind == "calibration":
         progress.expect(total)
-        return await _calibrate(store, tenant, order, progress)
+        return await _calibrate(store, tenant, order, schema, progress)
     # At first nobody knows how many decisions are read whole.
     progress.expect(total * (_OUTLINE_COST + 0.4))
-    reader = LogReader(store, tenant)
+    reader = LogReader(store, tenant, schema)
     active = await load_active(store, RuleCache(lambda text: compile_document(text, reader.schema)), tenant)
     moved = _moved(order, active, reader) if order.kind == "threshold" else None
     log = await read_log(store, tenant, (order.from_ms, order.to_ms), progress.outlines)
@@ -107,8 +113,9 @@ def _moved(order: SuggestionOrder, active: ActiveRules, reader: LogReader) -> Ru
         raise NoSuggestion(f"{order.rule} {fault}.", {"ruleId": str(fault)}) from None
 
 
-async def _calibrate(store: Store, tenant: str, order: SuggestionOrder, progress: _Progress) -> JSON:
-    schema = fraud_schema()
+async def _calibrate(
+    store: Store, tenant: str, order: SuggestionOrder, schema: Schema, progress: _Progress
+) -> JSON:
     active = await load_active(store, RuleCache(lambda text: compile_document(text, schema)), tenant)
     try:
         return await calibrate_rules(store, tenant, active, schema, order, progress.decisions)

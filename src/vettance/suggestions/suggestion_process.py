@@ -44,8 +44,8 @@ async def main(data: str) -> None:
     async with open_store(data) as (store, settings):
         try:
             async with long_reads(settings, store, request.tenant) as reading:
-                advance = _ProgressLines().advance
-                say({"result": await suggest(reading, request.tenant, request.order, advance)})
+                advance, scales = _ProgressLines().advance, settings.jurisdictions.scales
+                say({"result": await suggest(reading, request.tenant, request.order, advance, scales)})
         except NoSuggestion as reason:
             say({"error": str(reason)})
         except Exception as error:

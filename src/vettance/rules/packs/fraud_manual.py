@@ -1,6 +1,7 @@
 """The manual page of a pack, made from the pack itself, so that the two cannot disagree."""
 
 import json
+import re
 from collections.abc import Iterable
 from importlib import resources
 from typing import Any, Final
@@ -12,6 +13,8 @@ from vettance.rules.schema import Schema
 
 #: What `python bench pack_shares --write` measured; read by nothing but the page.
 SHARES_FILE: Final = "fraud_shares.json"
+#: Names of amounts in minor units, which the page describes and does not list.
+_MINOR: Final = re.compile(r"(?:minor|cent)_?(?:units?|amount|s)?$|unit_?amount$", re.IGNORECASE)
 
 _INTRODUCTION = """\
 # The default fraud pack
@@ -73,6 +76,11 @@ instead. Objects and dots join names: `{"cart": {"total": 5}}` is read as `cart_
 event itself (`payment`, `transaction`, `order`, `checkout`, `purchase`, `charge`, `transfer`, `withdrawal`,
 `payout`, `details`, `data`) adds nothing to a name: `{"payment": {"card": {"fingerprint": "k"}}}` is read as
 `card_fingerprint`, and a `status` in it says how the event ended. Case and hyphens do not count.
+Amounts in minor units are read where the name says so: the name of an amount, or `total`, `price` or `value`,
+with `Minor`, `InMinor`, `MinorUnits`, `InMinorUnits`, `Cents`, `InCents` or `CentAmount` after it
+(`amountCents`, `order_total_minor`), `minorAmount`, `centAmount`, `minorUnits`, a number as `unitAmount`, and
+such a member of an object (`amount` with `cents` in it). The currency says how many decimals they have
+(ISO 4217): 1250 is 12.50 euros, 1,250 yen, 1.25 dinars of Kuwait. Amounts in units count first.
 `signals` is the object `sdkSignals`, `sdk_signals` or `signals` of the event, of `metadata` or of
 `payload`; the browser SDK fills it. Members of the interface itself (`ip`, `customer.externalId` and so on)
 are not listed.
@@ -166,6 +174,8 @@ def _spellings(paths: Iterable[str]) -> str:
     holders: dict[str, list[str]] = {}
     for path in paths:
         holder, _, member = path.rpartition(".")
+        if _MINOR.search(member):
+            continue
         holders.setdefault(holder, []).append(member)
     return "; ".join(
         f"`{holder}`: " + ", ".join(f"`{member}`" for member in members)
