@@ -18,7 +18,7 @@ from tests.db.lines import lines_to
 from tests.db.rows import STEPS, all_uses, decided, expect_batch_like_model, use
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql as screening_sql
-from vettance.db import postgres_link, postgres_schema
+from vettance.db import postgres, postgres_link, postgres_schema
 from vettance.db.dialect import form_of
 from vettance.db.engine import Misuse, Statement, StoreDown, everyone, scoped
 from vettance.db.migrate import SchemaRefused, migrate, migrations
@@ -591,6 +591,22 @@ async def test_a_query_that_takes_too_long_is_ended_and_frees_its_connection(emp
             with pytest.raises(StoreDown, match="longer than"):
                 await store.read(Statement("SELECT pg_sleep(60)"))
         assert await store.read(Statement("SELECT 1")) == [(1,)]
+
+
+@pytest.mark.parametrize(("seconds", "said"), [((0.7,), "took too long"), ((0.3,) * 4, "longer than 0.4 s")])
+async def test_a_write_that_takes_too_long_says_so_and_what_to_do(
+    emptied: str, monkeypatch: pytest.MonkeyPatch, seconds: tuple[float, ...], said: str
+) -> None:
+    monkeypatch.setattr(postgres, "BATCH_S_MAX", 0.4)
+    monkeypatch.setattr(postgres, "BATCH_OVER_S", 0.2)
+    async with await PostgresStore.open(emptied) as store:
+        sleep = "UPDATE quota_use SET used = used FROM (SELECT pg_sleep(?)) AS slept"
+        with pytest.raises(StoreDown, match=said) as failed:
+            await store.write(*(everyone(QUOTA_USE, sleep, (one,)) for one in seconds))
+        assert "look, and try again" in failed.value.full
+        async with asyncio.timeout(5):
+            while not store.healthy():  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.02)
 
 
 async def test_months_have_partitions_ahead_and_lose_them_when_they_are_empty(

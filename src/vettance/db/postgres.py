@@ -12,7 +12,15 @@ from vettance.db import write_batcher
 from vettance.db.engine import ANSWER_S_MAX, EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_analyze import LOOK_S, count, select_grown
 from vettance.db.postgres_batch import BatchCommitter, CommitBatch, Reply, WrongRowCount
-from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, connect, failure, part
+from vettance.db.postgres_link import (
+    ERRORS,
+    TOO_LONG_DETAIL,
+    ReadOnly,
+    StatementRefused,
+    connect,
+    failure,
+    part,
+)
 from vettance.db.postgres_readers import CLOSED, PostgresReaders
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
@@ -20,6 +28,8 @@ from vettance.telemetry.meters import Meters
 
 #: How long a batch may take, the wait for those of other processes included.
 BATCH_S_MAX: Final = ANSWER_S_MAX - 2.0
+#: How much longer it may take until its connection is given up: the server ends each statement by itself.
+BATCH_OVER_S: Final = 1.0
 _DRAIN_S_MAX: Final = 20.0
 #: How often a write that was refused is tried.
 _TRY_S: Final = 1.0
@@ -154,10 +164,10 @@ class PostgresStore:
                 # Callers of the same turn of the loop share a batch.
                 await asyncio.sleep(0)
                 try:
-                    async with asyncio.timeout(BATCH_S_MAX + 1):
+                    async with asyncio.timeout(BATCH_S_MAX + BATCH_OVER_S):
                         await (self._try_refused() if self._is_to_try() else self._commit())
                 except ERRORS as error:
-                    await self._revive(failure(error))
+                    await self._revive(_meant(error))
                 except Exception as error:  # noqa: BLE001
                     # A bug of this program: the callers get the error, and the loop goes on.
                     await self._revive(StoreDown(f"the store failed inside: {type(error).__name__}"))
@@ -239,7 +249,7 @@ class PostgresStore:
         self.trouble = str(reason) or "PostgreSQL cannot be reached"
         self._meters.store_failed()
         writer, self._writer = self._writer, None
-        self._fail_all(StoreDown(self.trouble))
+        self._fail_all(StoreDown(self.trouble, reason.detail if isinstance(reason, StoreDown) else ""))
         if writer is not None:
             writer.terminate()
         pause_s = _REVIVE_S_MIN
@@ -261,7 +271,7 @@ class PostgresStore:
         self._waiting.clear()
         for caller in callers:
             if not caller.done():
-                caller.set_exception(StoreDown(str(reason)))
+                caller.set_exception(StoreDown(str(reason), reason.detail))
 
     async def _tend_for_ever(self) -> None:
         while True:
@@ -283,6 +293,13 @@ class PostgresStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _meant(error: BaseException) -> Exception:
+    """Tell what ended a batch means; a clock of ours that ran out says nothing of the server's state."""
+    if isinstance(error, TimeoutError) and error.errno is None:
+        return StoreDown(f"a write took longer than {BATCH_S_MAX:g} s, and was given up", TOO_LONG_DETAIL)
+    return failure(error)
 
 
 def _answer(caller: "asyncio.Future[list[int]]", reply: Reply) -> None:

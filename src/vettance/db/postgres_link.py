@@ -62,6 +62,12 @@ _DOWN: Final = {
     "26000": "a prepared statement is gone",
     "57014": "the request to the store took too long",
 }
+_TOO_LONG: Final = "57014"
+#: What to do about a write that was given up because it took too long.
+TOO_LONG_DETAIL: Final = (
+    "PostgreSQL is busy, or somebody holds a lock: see pg_stat_activity. The change may have been kept: "
+    "look, and try again if it was not"
+)
 
 
 class RolledBack(StoreDown):
@@ -140,7 +146,9 @@ def _down(message: str, code: str) -> StoreDown | None:
     said = _DOWN.get(code) or _DOWN.get(code[:2])
     if said is None:
         return None
-    return RolledBack(said) if code in _UNDONE else StoreDown(said)
+    if code in _UNDONE:
+        return RolledBack(said)
+    return StoreDown(said, TOO_LONG_DETAIL if code == _TOO_LONG else "")
 
 
 def _want(error: Any, code: str) -> StatementRefused | None:
