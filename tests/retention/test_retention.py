@@ -494,6 +494,9 @@ def test_a_word_of_everybodys_events_is_erased_only_where_that_is_asked_for(serv
     assert event_name() == "payment.attempt"
     said = service.cli(*asked, "--anywhere", "--json")
     assert event_name() == f"{said['pseudonym']}.attempt"
+    event = caller.post("/api/v1/decisions/evaluate", body).json["correlationIds"]["eventId"]
+    assert "--anywhere" in service.cli(*asked, ok=False).stderr, "the word is still nobody's"
+    assert event_name() == "payment.attempt"
 
 
 @pytest.mark.parametrize("named", ["event", "address", "AML event", "list"])

@@ -151,13 +151,14 @@ def erase(
         async with open_store(data) as (store, settings):
             await find_tenant(store, tenant)
             eraser = Eraser(store, await prove_secret(store, settings), clock.now_ms())
-            if not anywhere and not await eraser.is_customer(tenant, external_id):
+            is_customer = await eraser.is_customer(tenant, external_id)
+            if not anywhere and not is_customer:
                 fail(
                     f"no event, case or list of this tenant has a customer {external_id}; nothing was "
                     "erased. If texts alone still name the customer, add --anywhere, which erases the word "
                     "from all of them"
                 )
-            erased = await eraser.erase(tenant, external_id, also, emails)
+            erased = await eraser.erase(tenant, external_id, also, emails, is_customer=is_customer)
             # A running service does so itself, too; without one, the next start makes its memory of the log.
             memory = settings.data / "memory"
             for folder in (memory, *([memory / "aml"] if AML in also else [])):

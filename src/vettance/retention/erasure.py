@@ -44,6 +44,8 @@ _PAGE = 100
 _STATEMENTS_MAX: Final = 40
 #: The place that the answers kept for retries are sealed for, as `replays` names it.
 _ANSWER = "answer"
+#: What erasures of customers and of other words are noted by, in place of a moment.
+_CUSTOMER, _WORD = 0, 1
 
 
 class RetainedNote(msgspec.Struct, frozen=True):
@@ -78,12 +80,11 @@ class Eraser:
 
     async def is_customer(self, tenant: str, name: str) -> bool:
         """Tell whether anything of a tenant has a name as that of a customer: events, cases, lists, or an
-        erasure before this one, which may have left some of it.
-
-        A word that only texts hold may be one of the rules, or of everybody's events.
+        erasure of a customer before this one, which may have left some of it. Other words are everybody's.
         """
         ids = Names({name: ""})
-        if await self._store.read(sql.select_erasure(tenant, pseudonym(self._secret, tenant, name, 0))):
+        subject = pseudonym(self._secret, tenant, name, _CUSTOMER)
+        if await self._store.read(sql.select_erasure(tenant, subject)):
             return True
         after = -1
         while rows := await self._store.read(sql.select_customers(tenant, after)):
@@ -102,14 +103,20 @@ class Eraser:
         return False
 
     async def erase(
-        self, tenant: str, external_id: str, also: Collection[str] = (), emails: Collection[str] = ()
+        self,
+        tenant: str,
+        external_id: str,
+        also: Collection[str] = (),
+        emails: Collection[str] = (),
+        *,
+        is_customer: bool = True,
     ) -> ErasureResult:
         """Erase the customer known by an external id, with the e-mail addresses seen with it and those given.
 
-        `also` names what is kept otherwise (`place.OPTIONS`). An erasure that was interrupted is taken up
-        again with the same pseudonyms.
+        Without `is_customer` it is a word that nobody is known by. `also` names what is kept otherwise
+        (`place.OPTIONS`). An erasure that was interrupted is taken up again with the same pseudonyms.
         """
-        subject = pseudonym(self._secret, tenant, external_id, 0)
+        subject = pseudonym(self._secret, tenant, external_id, _CUSTOMER if is_customer else _WORD)
         at_ms = await self._begin(tenant, subject)
         seqs = await self._seqs(tenant, external_id)
         seen = await self._emails(tenant, external_id, emails)
@@ -132,11 +139,8 @@ class Eraser:
         rows += await replace_names(self._store, tenant, replaced, entry_id, self._now_ms)
         kept = await self._kept(tenant, names, also)
         # Running services drop the names that they remember.
-        changed = [
-            sql.DONE,
-            *([sql.DONE_AML] if AML in also else []),
-            *([LISTS_CHANGED] if LISTS in also else []),
-        ]
+        asked = ((AML, sql.DONE_AML), (LISTS, LISTS_CHANGED))
+        changed = [sql.DONE, *(area for option, area in asked if option in also)]
         await self._store.write(
             forget_kept_forms(tenant),
             *(note_change(area, tenant, subject, self._now_ms) for area in changed),
@@ -151,8 +155,7 @@ class Eraser:
         """Return the moment of the erasure: that of an earlier one when it was interrupted."""
         found = await self._store.read(sql.select_erasure(tenant, subject))
         if found and found[0][0] == sql.BEGUN:
-            at_ms: int = found[0][1]
-            return at_ms
+            return int(found[0][1])
         await self._store.write(note_change(sql.BEGUN, tenant, subject, self._now_ms))
         return self._now_ms
 
