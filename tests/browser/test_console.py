@@ -290,7 +290,7 @@ def test_what_is_shown_once_fits_on_a_narrow_screen(
     }"""
     with page.expect_navigation():
         page.evaluate(send, [path, fields])
-    assert page.locator("main p code").count() == 1
+    assert page.locator(".made code").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
 
 

@@ -63,7 +63,9 @@ def test_a_second_factor_is_set_up_asked_for_and_taken_away(service: Service, te
         "/console/second-factor/set-up", {"csrf": page.csrf, "tenant": tenant.id, "code": "000000"}
     )
     assert wrong.status == 422
-    done = visitor.post("/console/second-factor/set-up", {"csrf": page.csrf, "code": code_of(page)})
+    done = visitor.follow(
+        visitor.post("/console/second-factor/set-up", {"csrf": page.csrf, "code": code_of(page)})
+    )
     codes = re.findall(r"<code>(\w{4}-\w{4}-\w{4})</code>", done.text)
     assert len(codes) == 10
 
@@ -149,7 +151,8 @@ def test_an_administrator_invites_changes_and_ends(service: Service, tenant: Cal
     users = "/console/settings/users"
     faulty = admin.submit(users, users, email="no address", role=["analyst"])
     assert (faulty.status, "is not an e-mail address" in faulty.words) == (422, True)
-    made = admin.submit(users, users, email="Team@Example.com", name="Team", role=["analyst", "lead"])
+    invited = admin.submit(users, users, email="Team@Example.com", name="Team", role=["analyst", "lead"])
+    made = admin.follow(invited)
     assert f"{service.base_url}{link_of(made)}<" in made.text
     guest = Visitor(service.base_url)
     assert guest.post(link_of(made), {"password": PASSWORD, "again": PASSWORD}).status == 303
@@ -163,7 +166,7 @@ def test_an_administrator_invites_changes_and_ends(service: Service, tenant: Cal
     assert guest.get("/console/").status == 303
     guest.sign_in("team@example.com")
     assert guest.get(users).status == 403
-    assert link_of(admin.submit(users, f"{users}/{user_id}/link"))
+    assert link_of(admin.follow(admin.submit(users, f"{users}/{user_id}/link")))
     assert admin.submit(users, f"{users}/{user_id}/roles", role=["analyst", "lead"]).status == 303
     entry = people("auditor").get("/console/audit?action=roles").words
     assert "Roles viewer" in entry
@@ -217,8 +220,10 @@ def test_two_administrators_who_change_the_roles_of_one_person_lose_nothing(serv
 
 def test_a_key_is_shown_once_works_and_is_revoked(service: Service, tenant: Caller, people: SignIn) -> None:
     admin = people("admin")
-    made = admin.submit(
-        "/console/settings", "/console/settings/keys", name="checkout", scope=["decide", "rules"]
+    made = admin.follow(
+        admin.submit(
+            "/console/settings", "/console/settings/keys", name="checkout", scope=["decide", "rules"]
+        )
     )
     found = re.search(r"vtc_test_\w{32}", made.text)
     assert found is not None

@@ -61,6 +61,11 @@ class Visitor:
         headers["Content-Type"] = "application/x-www-form-urlencoded"
         return self._send("POST", path, urlencode(fields, doseq=True).encode(), headers)
 
+    def follow(self, answer: PageAnswer) -> PageAnswer:
+        """Open the page that an answer leads to."""
+        assert answer.status == 303, answer.words
+        return self.get(answer.location)
+
     def submit(self, page: str, path: str, **fields: Any) -> PageAnswer:
         """Open a page and send a form that stands on it."""
         return self.post(path, {"csrf": self.get(page).csrf, **fields})

@@ -51,6 +51,7 @@ def page_values(view: View, visit: Visit, pages: PageTable) -> dict[str, Any]:
         "now": "" if is_error or signed is None else timestamp(visit.now_ms),
         "masks": None if is_error or signed is None else _masks(visit),
         "scripts": (),
+        "shown_once": None,
         "label_words": dict(LABELS),
         "form_token": lambda: _form_token(visit, url),
         **view.values,

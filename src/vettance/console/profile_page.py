@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from vettance.console.guard import write_cookie
 from vettance.console.page import READERS, SIGN_IN, ConsolePage, PageAnswer, Redirect, View, Visit, url_of
+from vettance.console.shown_once import with_shown
 from vettance.console.words import Words
 from vettance.decisions.user_agent import user_agent_family, user_agent_system
 from vettance.errors import Unprocessable
@@ -17,7 +18,7 @@ _THEME_WORDS: Final = {"auto": Words("Same as the system"), "light": Words("Ligh
 
 async def profile(visit: Visit) -> PageAnswer:
     """GET /console/profile."""
-    return await _page(visit)
+    return with_shown(visit, await _page(visit))
 
 
 async def save(visit: Visit) -> PageAnswer:

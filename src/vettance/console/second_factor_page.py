@@ -18,7 +18,9 @@ from vettance.console.page import (
     own_path,
     url_of,
 )
+from vettance.console.profile_page import PATH as PROFILE
 from vettance.console.qr_code import qr_picture
+from vettance.console.shown_once import lead_to
 from vettance.console.sign_in_page import signed_in_at
 from vettance.console.words import Words
 from vettance.errors import Unprocessable
@@ -65,7 +67,7 @@ async def set_up(visit: Visit) -> PageAnswer:
 
 
 async def confirm(visit: Visit) -> PageAnswer:
-    """POST /console/second-factor/set-up. The answer itself shows the recovery codes: once."""
+    """POST /console/second-factor/set-up. The profile shows the recovery codes, once."""
     if visit.signed_in is None or visit.signed.stage is Stage.FACTOR:
         return Redirect(url_of(SECOND_FACTOR, next=SET_UP))
     try:
@@ -73,13 +75,13 @@ async def confirm(visit: Visit) -> PageAnswer:
             codes = await visit.parts.credentials.confirm_factor(visit.signed, visit.form.get("code"))
     except Unprocessable as refused:
         return await _set_up_form(visit, str(refused.details.get("code", refused.message)))
-    return View("recovery_codes.html", {"codes": codes}, title=Words("Recovery codes"))
+    return lead_to(visit, PROFILE, codes=codes)
 
 
 async def remove(visit: Visit) -> PageAnswer:
     """POST /console/second-factor/remove."""
     await visit.parts.credentials.remove_factor(visit.signed, visit.form.raw("password"))
-    return visit.redirect("/console/profile", notice="factor-removed")
+    return visit.redirect(PROFILE, notice="factor-removed")
 
 
 def _code_form(

@@ -10,6 +10,7 @@ from vettance.aml.case import OfficerSettings
 from vettance.aml.settings.sql import save_officers
 from vettance.audit.act import describe
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.console.shown_once import lead_to, with_shown
 from vettance.console.words import Words
 from vettance.db.engine import Lost
 from vettance.errors import Conflict, NotFound, Unprocessable
@@ -42,7 +43,7 @@ _LIMITS: Final = ("throttle", "quota", "subscriptions", "list_entries")
 
 async def settings(visit: Visit) -> PageAnswer:
     """GET /console/settings."""
-    return await _page(visit)
+    return with_shown(visit, await _page(visit))
 
 
 async def save(visit: Visit) -> PageAnswer:
@@ -71,7 +72,7 @@ async def save(visit: Visit) -> PageAnswer:
 
 
 async def create_key(visit: Visit) -> PageAnswer:
-    """POST /console/settings/keys. The key is on the answer itself: it is shown once."""
+    """POST /console/settings/keys. The settings show the key, once."""
     name = visit.form.get("name")
     if len(name) > _NAME_CHARS_MAX or not (name == "" or name.isprintable()):
         raise Unprocessable(
@@ -93,7 +94,7 @@ async def create_key(visit: Visit) -> PageAnswer:
     )
     describe(subject=made.id, after={"name": name, "hint": made.hint, "scopes": sorted(chosen)})
     await parts.acts.write(sql.insert_key(made), sql.note_change(sql.AREA, tenant.id, made.id, visit.now_ms))
-    return View("new_key.html", {"key": text, "key_id": made.id, "name": name}, title=Words("New key"))
+    return lead_to(visit, PATH, key=text, name=name)
 
 
 async def revoke_key(visit: Visit) -> PageAnswer:

@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from vettance.console.guard import own_origin
-from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, Redirect, View, Visit
+from vettance.console.shown_once import lead_to, with_shown
 from vettance.console.words import Words
 from vettance.errors import Conflict, Unprocessable
 from vettance.people.administer import TenantUser, link_path
@@ -18,11 +19,11 @@ _STALE: Final = Words(
 
 async def team(visit: Visit) -> PageAnswer:
     """GET /console/settings/users."""
-    return await _page(visit)
+    return with_shown(visit, await _page(visit))
 
 
 async def invite(visit: Visit) -> PageAnswer:
-    """POST /console/settings/users. The link is on the answer itself: it is shown once."""
+    """POST /console/settings/users. The page shows the link, once."""
     email, name, roles = visit.form.get("email"), visit.form.get("name"), _roles(visit)
     try:
         token = await visit.parts.administration.invite(visit.tenant.id, email, name, roles)
@@ -30,7 +31,7 @@ async def invite(visit: Visit) -> PageAnswer:
         return await _page(visit, refused.details)
     if token is None:
         return visit.redirect(PATH, notice="member-added")
-    return _link_view(visit, email, token)
+    return _with_link(visit, email, token)
 
 
 async def change_roles(visit: Visit) -> PageAnswer:
@@ -52,7 +53,7 @@ async def change_roles(visit: Visit) -> PageAnswer:
 async def make_link(visit: Visit) -> PageAnswer:
     """POST /console/settings/users/{id}/link."""
     token = await visit.parts.administration.new_link(visit.tenant.id, visit.path["id"])
-    return _link_view(visit, "", token)
+    return _with_link(visit, "", token)
 
 
 def _roles(visit: Visit) -> list[Role]:
@@ -60,14 +61,10 @@ def _roles(visit: Visit) -> list[Role]:
     return [Role(word) for word in dict.fromkeys(visit.form.all("role")) if word in known]
 
 
-def _link_view(visit: Visit, email: str, token: str) -> View:
+def _with_link(visit: Visit, email: str, token: str) -> Redirect:
     # The form came from a page of this origin: it is where the browser reaches the console.
     origin = own_origin(visit.headers, is_https=visit.is_https, proxies=visit.parts.proxies)
-    return View(
-        "new_link.html",
-        {"email": email, "link": origin + link_path(token)},
-        title=Words("A link for one person"),
-    )
+    return lead_to(visit, PATH, email=email, link=origin + link_path(token))
 
 
 async def _page(visit: Visit, faults: Any = None, stale: str = "") -> View:

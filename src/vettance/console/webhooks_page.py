@@ -6,6 +6,7 @@ from typing import Any, Final
 from vettance.clock import DAY_MS
 from vettance.console.list_pages import filtered_by, list_page
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.console.shown_once import lead_to, with_shown
 from vettance.console.words import Words
 from vettance.errors import Refusal, Unprocessable
 from vettance.ids import is_id
@@ -46,7 +47,7 @@ async def webhooks(visit: Visit) -> PageAnswer:
 
 
 async def subscribe(visit: Visit) -> PageAnswer:
-    """POST /console/webhooks. The secret is on the answer itself: it is shown once."""
+    """POST /console/webhooks. The page of the subscription shows its secret, once."""
     body = {"url": visit.form.get("url"), "eventTypes": visit.form.all("eventType")}
     try:
         made = await visit.ask("POST", f"{_API}/subscriptions", body=body)
@@ -54,7 +55,7 @@ async def subscribe(visit: Visit) -> PageAnswer:
         if refused.status not in (400, 409, 422):
             raise
         return await _list(visit, refused)
-    return View("new_subscription.html", {"made": made}, title=Words("A new subscription"))
+    return lead_to(visit, f"{PATH}/{made['id']}", secret=made["signingSecret"])
 
 
 async def subscription(visit: Visit) -> PageAnswer:
@@ -77,10 +78,9 @@ async def subscription(visit: Visit) -> PageAnswer:
         "state_words": dict(STATES),
         "may_change": visit.may(*ADMINS),
         "page": list_page(visit, filtered_by(f"{PATH}/{visit.path['id']}", asked), found, "delivery"),
-        "tried": None,
         "replay_days": _REPLAY_DAYS,
     }
-    return View("webhook.html", values, title=Words("Webhook"))
+    return with_shown(visit, View("webhook.html", values, title=Words("Webhook")))
 
 
 async def unsubscribe(visit: Visit) -> PageAnswer:
@@ -92,9 +92,7 @@ async def unsubscribe(visit: Visit) -> PageAnswer:
 async def test(visit: Visit) -> PageAnswer:
     """POST /console/webhooks/{id}/test."""
     tried = await visit.ask("POST", f"{_API}/subscriptions/{visit.path['id']}/test", body={})
-    view = await subscription(visit)
-    assert isinstance(view, View)
-    return View(view.template, {**view.values, "tried": tried}, title=view.title)
+    return lead_to(visit, f"{PATH}/{visit.path['id']}", tried=tried)
 
 
 async def replay(visit: Visit) -> PageAnswer:
