@@ -6,10 +6,12 @@ import pytest
 
 import vettance.watchlists
 from vettance.watchlists.entity import Entity, EntityType, ListedName, NameQuality
-from vettance.watchlists.glued_names import parted
+from vettance.watchlists.glued_names import parted, with_parted_words
 from vettance.watchlists.index import COMPARED_MAX, Index
 from vettance.watchlists.index_build import build_index
 from vettance.watchlists.match import Subject, match
+from vettance.watchlists.name_analysis import Grammar, parse_name
+from vettance.watchlists.name_readings import name_readings
 from vettance.watchlists.self_check import check_names
 from vettance.watchlists.sources import own
 
@@ -63,6 +65,26 @@ def test_a_word_is_parted_into_the_fewest_listed_words() -> None:
     assert parted("rosalindachterberg", known) == ("rosalind", "achterberg")
     assert parted("rosalindachterberk", known) == ()
     assert parted("rosalind", known) == ()
+
+
+def test_a_translated_name_with_two_words_written_together_is_searched(tmp_path: Path) -> None:
+    listed = "Romashkin Shuan Works of Achterberg"
+    index = index_of(tmp_path, entity(listed, ORGANIZATION), entity("Quarryvent Zavod", ORGANIZATION))
+    found = index.search(Subject(name="Северный Ромашкиншуан завод", type=ORGANIZATION))
+    assert [one.listed_name.text for one in found][:1] == [listed]
+
+
+def test_what_words_may_stand_for_stays_with_them_where_another_is_parted() -> None:
+    name = name_readings("Северный Ромашкиншуан завод", Grammar.ORGANIZATION)[0]
+    assert any(name.others)
+    apart = with_parted_words(
+        name,
+        lambda word: parse_name("romashkin shuan", Grammar.ORGANIZATION).words if len(word.text) > 12 else (),
+    )
+    assert apart is not None
+    assert [word.text for word in apart.words][1:3] == ["romashkin", "shuan"]
+    assert (*apart.others[:1], *apart.others[3:]) == (*name.others[:1], *name.others[2:])
+    assert apart.others[1:3] == ((), ())
 
 
 def test_a_name_whose_rare_word_is_right_is_found_with_two_errors_in_the_other(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from vettance.watchlists.blocking_keys import text_key
+from vettance.watchlists.name_analysis import Name
+from vettance.watchlists.name_token import NameToken
 
 #: Shorter words are misspelt rather than two; longer ones would cost more than they tell.
 GLUED_MIN, GLUED_MAX = 8, 40
@@ -53,3 +55,19 @@ def parted(text: str, known: Known) -> tuple[str, ...]:
                     ways[stop] = taken
     whole = ways[length]
     return whole[2] if whole is not None else ()
+
+
+def with_parted_words(name: Name, parts: Callable[[NameToken], tuple[NameToken, ...]]) -> Name | None:
+    """Return a name with each word that has parts in several words, None where no word has.
+
+    A part stands for nothing but itself; what the other words may stand for stays with them.
+    """
+    apart = [parts(word) for word in name.words]
+    if not any(apart):
+        return None
+    words: list[NameToken] = []
+    others: list[tuple[tuple[NameToken, str, str], ...]] = []
+    for place, (word, found) in enumerate(zip(name.words, apart, strict=True)):
+        words += found or (word,)
+        others += [()] * len(found) or [name.others[place] if name.others else ()]
+    return name._replace(words=tuple(words), others=tuple(others) if name.others else ())

@@ -18,7 +18,7 @@ import numpy as np
 from vettance.watchlists.blocking_keys import SEARCHED, joint_keys, runs, sound_key, whole_key, word_keys
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Document, Entity, EntityType
-from vettance.watchlists.glued_names import GLUED_MIN, parted
+from vettance.watchlists.glued_names import GLUED_MIN, parted, with_parted_words
 from vettance.watchlists.index_build import (
     ENTITIES_FILE,
     FORMAT,
@@ -244,15 +244,15 @@ class Index:
 
     def _parted(self, asked: Name) -> Name | None:
         """Return a name with words that no list has parted into words that lists have, None where none is."""
-        words: list[NameToken] = []
-        for word in asked.words:
-            glued = len(word.text) >= GLUED_MIN and word.kind is TokenKind.NAME and not word.consonantal
-            unknown = glued and not len(self._similar(word)[0])
-            parts = parted(word.text, self._listed_keys) if unknown else ()
-            # Of words that tell something: CapitaLand is no "Capital and".
-            apart = parse_name(" ".join(parts), asked.grammar).words
-            words.extend(apart if sum(one.kind in SEARCHED for one in apart) > 1 else (word,))
-        return asked._replace(words=tuple(words)) if len(words) > len(asked.words) else None
+        return with_parted_words(asked, lambda word: self._parts(word, asked.grammar))
+
+    def _parts(self, word: NameToken, grammar: Grammar) -> tuple[NameToken, ...]:
+        glued = len(word.text) >= GLUED_MIN and word.kind is TokenKind.NAME and not word.consonantal
+        unknown = glued and not len(self._similar(word)[0])
+        parts = parted(word.text, self._listed_keys) if unknown else ()
+        # Of words that tell something: CapitaLand is no "Capital and".
+        apart = parse_name(" ".join(parts), grammar).words
+        return apart if sum(one.kind in SEARCHED for one in apart) > 1 else ()
 
     def _listed_keys(self, keys: Sequence[int]) -> set[int]:
         wanted = np.array(keys, np.uint32)
