@@ -201,7 +201,7 @@ def kept_pages(service: Service, desk: Caller) -> list[str]:
     assert visitor.submit("/console/rules", "/console/rules/snoozes", **snooze).status == 303
     webhook = {"url": "https://hooks.example.com/axe", "eventType": ["EVENT_RISK_EVALUATED"]}
     made = visitor.submit("/console/webhooks", "/console/webhooks", **webhook)
-    subscription = re.findall(r"whs_\w+", made.text)[0]
+    subscription = made.location.rpartition("/")[2]
     for number in range(2):
         customer = {"externalId": f"c-linked-{number}", "email": f"linked-{number}@example.com"}
         held(desk, 150, customer=customer, device={"fingerprint": "fp-linked"}, sessionId="s-linked")

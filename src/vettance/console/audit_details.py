@@ -52,7 +52,8 @@ _UNSAID: Final = frozenset({"seen", "base", "origin", "next-one", "shown-on", "t
 _LABEL_WORDS: Final = {label.value: words for label, words in LABELS}
 _OUTCOMES: Final = {"approve": Words("Approve"), "deny": Words("Deny"), "review": Words("Review")}
 _LISTS: Final = {"block": Words("Block"), "allow": Words("Allow")}
-_TYPES: Final = {
+#: What the types of list entries and of entities are called.
+TYPE_WORDS: Final = {
     "CUSTOMER": Words("Customer"),
     "DEVICE": Words("Device"),
     "IP": Words("IP address"),
@@ -66,8 +67,8 @@ _VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "decision": _OUTCOMES,
     "listType": _LISTS,
     "list": _LISTS,
-    "type": _TYPES,
-    "valueType": _TYPES,
+    "type": TYPE_WORDS,
+    "valueType": TYPE_WORDS,
     "resolution": RESOLUTIONS,
     "expiry": EXPIRY_WORDS,
     "method": {"password": Words("Password"), "link": Words("Link"), "oidc": Words("Provider")},
@@ -125,7 +126,7 @@ def _said(name: str, value: Any, show: ValueFormatter, names: Mapping[str, str])
         return show.value(value)
     if name == "entry":
         kind, _, rest = value.partition(" ")
-        return f"{_TYPES.get(kind, kind)} {rest}"
+        return f"{TYPE_WORDS.get(kind, kind)} {rest}"
     return _VALUES.get(name, {}).get(value) or names.get(value, value)
 
 

@@ -7,12 +7,12 @@ from vettance.audit.chain import KeptEntry
 from vettance.audit.read_log import described, entries_of, find_fault, newest_of
 from vettance.console.action_words import WORDS, action_in_words
 from vettance.console.audit_details import said_members
+from vettance.console.audit_subjects import subject_of
 from vettance.console.list_pages import filtered_by, list_page
-from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, own_path
+from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit
 from vettance.console.review_forms import names_of
 from vettance.console.shown_values import ValueFormatter
 from vettance.console.words import Words
-from vettance.ids import is_id
 from vettance.wire.payload import encode
 
 PATH: Final = "/console/audit"
@@ -24,12 +24,6 @@ _END: Final = 2**62
 #: What an entry holds, and what that is called.
 _SIDES: Final = (("before", Words("Before")), ("after", Words("After")))
 _ONE_SIDE: Final = (("after", Words("Details")),)
-#: Where the records that entries are about have their pages, by the prefix of their ids.
-_RECORDS: Final = {
-    "evt": "/console/decisions/",
-    "cas": "/console/aml/cases/",
-    "scr": "/console/aml/screenings/",
-}
 
 
 async def audit(visit: Visit) -> PageAnswer:
@@ -93,15 +87,14 @@ async def _matching(visit: Visit, actor: str, action: str, before: int) -> tuple
 
 def _shown(one: KeptEntry, names: Mapping[str, str], show: ValueFormatter) -> dict[str, Any]:
     told = described(one)
-    subject, sides = told["subject"], _SIDES if told["before"] else _ONE_SIDE
-    root = next((path for prefix, path in _RECORDS.items() if is_id(subject, prefix)), "")
+    sides, about = _SIDES if told["before"] else _ONE_SIDE, subject_of(told, names)
     return {
         **told,
         "who": names.get(told["actor"], "") or _at_command_line(told["actor"]),
         "words": action_in_words(one.action),
-        "url": root + subject if root else subject if own_path(subject) == subject else "",
+        "url": about.url,
         "details": [(title, said_members(told[name], show, names)) for name, title in sides if told[name]],
-        "about": names.get(subject, ""),
+        "about": about.words,
     }
 
 

@@ -83,10 +83,11 @@ class BacktestPages:
         rows = await visit.parts.store.read(select_newest(visit.tenant.id, BACKTEST_PREFIX, _LISTED))
         # Asked for the product's sake, and for the number of the version in force.
         active = await visit.ask("GET", f"{self._place.api}/active")
-        found = [self._row(job_of(row)) for row in rows]
+        found = [one for row in rows if (one := self._row(job_of(row))) is not None]
         values = {
             "place": self._place,
-            "rows": [one for one in found if one is not None],
+            "rows": found,
+            "under_way": any(one.job.state.value in _UNDER_WAY for one in found),
             "job_states": JOB_STATES,
             "version": active["version"],
             "spans": _SPANS,
@@ -117,7 +118,7 @@ class BacktestPages:
             raise Unprocessable(
                 "Nothing was tried.", {"version": "must be the number of a version of these rules"}
             ) from None
-        return visit.redirect(f"{self._path}/{made['backtestId']}", notice="backtest-ordered")
+        return visit.redirect(f"{self._path}/{made['backtestId']}")
 
     async def show(self, visit: Visit) -> PageAnswer:
         """GET: how far a backtest is, and what it found."""

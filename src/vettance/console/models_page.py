@@ -195,7 +195,7 @@ async def decide(visit: Visit) -> PageAnswer:
 async def train(visit: Visit) -> PageAnswer:
     """POST /console/models/train."""
     await request_training(visit.parts.acts, visit.tenant.id)
-    return visit.redirect(PATH, notice="model-training")
+    return visit.redirect(PATH)
 
 
 async def take_back(visit: Visit) -> PageAnswer:

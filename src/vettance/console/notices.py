@@ -35,11 +35,9 @@ NOTICES: Final[dict[str, str]] = {
     "unsubscribed": Words("Unsubscribed."),
     "labelled": Words("Label saved."),
     "saved": Words("Saved."),
-    "suggestion-ordered": Words("Ordered. What is found appears here when it is done."),
     "suggestion-cancelled": Words("Cancelled."),
     "rule-snoozed": Words("Snoozed. Every server follows within five seconds."),
     "rule-wakes": Words("The rule acts for it again within five seconds."),
-    "backtest-ordered": Words("Ordered. What it finds appears here when it is done."),
     "backtest-cancelled": Words("Cancelled."),
     "rules-drafted": Words("Saved as a draft."),
     "rules-proposed": Words("Proposed: somebody else can approve it now."),
@@ -49,9 +47,6 @@ NOTICES: Final[dict[str, str]] = {
     "model-set": Words("Set. Every server follows within five seconds."),
     "model-proposed": Words("Proposed: it takes effect once somebody else approves it."),
     "features-saved": Words("Saved. Every server records these features within seconds."),
-    "model-training": Words(
-        "A training is asked for. The new model appears here when it is done: look again in some minutes."
-    ),
     "signed-out": Words("You are signed out."),
     "member-added": Words("They have an account already, and see this organisation from now on."),
     "key-revoked": Words("The key works no more within five seconds."),

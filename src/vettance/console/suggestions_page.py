@@ -100,7 +100,7 @@ async def order(visit: Visit) -> PageAnswer:
         if form.get(name):
             body[name] = form.get(name)
     made = await visit.ask("POST", _API, body=body)
-    return visit.redirect(f"{PATH}?id={made['suggestionId']}", notice="suggestion-ordered")
+    return visit.redirect(f"{PATH}?id={made['suggestionId']}")
 
 
 async def cancel(visit: Visit) -> PageAnswer:
