@@ -50,6 +50,16 @@ def test_three_pictures_are_next_to_each_other(page: Any, service: Service, path
     assert (len(tops), len(set(tops))) == (3, 1)
 
 
+@pytest.mark.parametrize("width", [380, 760, 1280])
+def test_the_form_of_a_key_reaches_beyond_its_panel(page: Any, service: Service, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    page.goto(f"{service.base_url}/console/settings")
+    page.click("text=Make a key")
+    page.fill("#field-name", f"for {width}")
+    page.click("text=Make it", timeout=5_000)
+    assert page.locator(".made h2").inner_text() == f"A new key: for {width}"
+
+
 @pytest.mark.parametrize("width", [700, 1280])
 def test_modes_of_rules_are_whole_words(page: Any, service: Service, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
@@ -63,3 +73,18 @@ def test_modes_of_rules_are_whole_words(page: Any, service: Service, width: int)
         })""",
     )
     assert set(heights) == {1}
+
+
+@pytest.mark.parametrize("width", [641, 760, 1280])
+def test_rows_of_work_on_many_events_are_one_line(
+    page: Any, service: Service, desk: Caller, width: int
+) -> None:
+    for number in range(3):
+        held(desk, 150, customer={"externalId": f"cus_5b0a2461fe{number}"})
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{service.base_url}/console/queue/bulk?choose=1")
+    page.wait_for_selector("table.rows tbody tr")
+    heights = page.eval_on_selector_all(
+        "table.rows tbody tr", "all => all.map(row => row.getBoundingClientRect().height)"
+    )
+    assert max(heights) <= 40

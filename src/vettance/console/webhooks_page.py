@@ -22,7 +22,7 @@ STATES: Final = (
     ("pending", Words("Waiting")),
     ("delivered", Words("Delivered")),
     ("exhausted", Words("Given up")),
-    ("canceled", Words("Canceled")),
+    ("canceled", Words("Cancelled")),
 )
 #: Of which time deliveries that were given up are sent again, in days; the first is what is chosen at first.
 _REPLAY_DAYS: Final = (
