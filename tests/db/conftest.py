@@ -65,3 +65,9 @@ async def served(path: Path) -> AsyncIterator[SqliteStore]:
     migrate(path)
     async with await SqliteStore.open(path, writer="process") as opened:
         yield opened
+
+
+@pytest.fixture
+async def shared(emptied: str) -> AsyncIterator[PostgresStore]:
+    async with await PostgresStore.open(emptied) as opened:
+        yield opened

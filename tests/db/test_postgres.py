@@ -5,7 +5,7 @@ import contextlib
 import datetime
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -211,12 +211,6 @@ KEYS: Final = {
     "watchlist_version.tenant",
     "watchlist_version.version",
 }
-
-
-@pytest.fixture
-async def shared(emptied: str) -> AsyncIterator[PostgresStore]:
-    async with await PostgresStore.open(emptied) as opened:
-        yield opened
 
 
 def tables_of(url: str) -> dict[str, set[str]]:

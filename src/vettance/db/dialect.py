@@ -13,9 +13,8 @@ from vettance.db.tables import Insert, Tables
 
 _CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
 #: A text for each number of rows would fill the cache of prepared statements; these waste less than half.
-_BULK_SIZES: Final = (2, 4, 8, 16, 32)
-#: Most rows of one bulk insert. One of the widest table is a text of seven kilobytes then: the driver does
-#: not keep texts of more than fifteen.
+_BULK_SIZES: Final = (1, 2, 4, 8, 16, 32)
+#: Most rows of one bulk insert. One of the widest table is a text of seven kilobytes then.
 BULK_ROWS: Final = _BULK_SIZES[-1]
 
 
@@ -110,19 +109,21 @@ def bulk_size(rows: int) -> int:
     return next((size for size in _BULK_SIZES if size >= rows), BULK_ROWS)
 
 
-def bulk_text(into: Insert, types: Sequence[str], size: int) -> str:
+def bulk_text(into: Insert, types: Sequence[str], size: int, before: int = 0) -> str:
     """Build the insert of up to `size` rows, given one behind the other, and last how many of them there are.
 
-    Rows that are there only to fill it up are not looked at. The order of the rows is kept.
+    Rows that are there only to fill it up are not looked at. The order of the rows is kept. `before` is how
+    many arguments come first that are another statement's.
     """
     width = len(types)
-    first = ", ".join(f"${place}::{kind}" for place, kind in enumerate(types, 1))
+    end = before + size * width
+    first = ", ".join(f"${place}::{kind}" for place, kind in enumerate(types, before + 1))
     others = (
         ", ".join(f"${place}" for place in range(start, start + width))
-        for start in range(width + 1, size * width, width)
+        for start in range(before + width + 1, end, width)
     )
     given = ", ".join(f"({row})" for row in (first, *others))
-    return f"{into.head} SELECT * FROM (VALUES {given}) AS given LIMIT ${size * width + 1}{into.tail}"
+    return f"{into.head} SELECT * FROM (VALUES {given}) AS given LIMIT ${end + 1}{into.tail}"
 
 
 class ExecutionRun(NamedTuple):

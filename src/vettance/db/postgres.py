@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ TEND_S: Final = 3_600.0
 class _WaitingWrite(NamedTuple):
     caller: "asyncio.Future[list[int]]"
     statements: tuple[Statement, ...]
-    since_s: float
+    tenants: set[str]
 
 
 class PostgresStore:
@@ -117,7 +118,8 @@ class PostgresStore:
         if len(self._waiting) >= write_batcher.WAITING_MAX:
             raise StoreDown("the store is overloaded")
         caller: asyncio.Future[list[int]] = self._loop.create_future()
-        self._waiting.append(_WaitingWrite(caller, statements, self._loop.time()))
+        about = {statement.tenant for statement in statements if statement.tenant is not None}
+        self._waiting.append(_WaitingWrite(caller, statements, about))
         self._awake.set()
         try:
             return await caller
@@ -174,13 +176,13 @@ class PostgresStore:
 
     async def _commit(self) -> None:
         """Apply one batch: what waits when it is this process's turn."""
-        await self._batcher.begin(self._writer)
+        admitted = await self._batcher.begin(self._writer, self._expected())
         batch = self._take()
         if not batch.writes:
             await self._writer.execute("ROLLBACK")
             return
         started_ns = time.perf_counter_ns()
-        replies = await self._batcher.apply(self._writer, batch)
+        replies = await self._batcher.apply(self._writer, batch, admitted)
         if self._refused is None:
             self.trouble = None
         self._meters.committed(len(replies), time.perf_counter_ns() - started_ns)
@@ -224,6 +226,15 @@ class PostgresStore:
         elif not isinstance(reason, StoreDown):
             self._refused = self.trouble = None
 
+    def _expected(self) -> set[str]:
+        """Return the tenants of the next batch, as far as they are known before its turn."""
+        maintenance = EVERYBODY in self._waiting[0].tenants if self._waiting else False
+        expected: set[str] = set()
+        for one in itertools.islice(self._waiting, write_batcher.BATCH_WRITES_MAX):
+            if (EVERYBODY in one.tenants) == maintenance:
+                expected |= one.tenants
+        return expected
+
     def _take(self) -> CommitBatch:
         """Take the next writes, as long as they are all of tenants or all of maintenance."""
         batch = CommitBatch([], set())
@@ -234,13 +245,12 @@ class PostgresStore:
                 # It was cancelled, and wants nothing any more.
                 self._waiting.popleft()
                 continue
-            about = {statement.tenant for statement in one.statements if statement.tenant is not None}
-            if batch.writes and (EVERYBODY in about) != (EVERYBODY in batch.tenants):
+            if batch.writes and (EVERYBODY in one.tenants) != (EVERYBODY in batch.tenants):
                 break
             self._waiting.popleft()
             self._in_flight.append(one)
             batch.writes.append([statement.postgres or statement for statement in one.statements])
-            batch.tenants.update(about)
+            batch.tenants.update(one.tenants)
             statements += len(one.statements)
         return batch
 

@@ -1,13 +1,13 @@
 """Group commit on PostgreSQL: applies the writes of many callers in one transaction and answers each."""
 
+import re
 from collections.abc import Collection, Sequence
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from vettance.db.dialect import BULK_ROWS, ExecutionRun, Form, add_up, arrange, bulk_size, bulk_text
+from vettance.db.bulk_inserts import BulkInserts, WaitingRows
+from vettance.db.dialect import ExecutionRun, Form, arrange
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Statement, StoreDown
 from vettance.db.postgres_link import ERRORS, RolledBack, StatementRefused, failure
-from vettance.db.tables import Insert
 
 #: How many rows each statement of a write changed, or why none of it was kept.
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
@@ -16,10 +16,12 @@ Reply = list[int] | Clash | Lost | Misuse | StoreDown
 # a reader that has reached one has missed none; and batches, which touch the same counts in any order,
 # cannot deadlock. The number is the word "vettance" in ASCII, so that nobody else will take the same one.
 TURN: Final = 0x76657474616E6365
-BEGIN: Final = f"BEGIN; SELECT pg_advisory_xact_lock({TURN})"
+LOCK: Final = f"SELECT pg_advisory_xact_lock({TURN})"
 #: Which of some tenants have listeners, by the question and the tenants.
 Hearing = dict[tuple[str, frozenset[str]], set[str]]
 _TENANTS: Final = "SELECT set_config('vettance.tenant', $1, true)"
+#: Tenants that a text may name as they are.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_,]+|\*")
 
 
 class CommitBatch(NamedTuple):
@@ -37,22 +39,31 @@ class BatchCommitter:
     """Applies batches on a connection that is passed to it; caches the texts of bulk inserts."""
 
     def __init__(self) -> None:
-        self._bulk: dict[tuple[Insert, int], str] = {}
+        self._inserts = BulkInserts()
 
-    async def begin(self, connection: Any) -> None:
-        """Open a transaction and wait for this process's turn."""
-        await connection.execute(BEGIN)
+    async def begin(self, connection: Any, tenants: Collection[str] = ()) -> Collection[str]:
+        """Open a transaction and wait for this process's turn.
+
+        `tenants` are those whose rows it is likely to touch. Returns which of them are admitted, all or none:
+        to admit them before the turn spares everybody who waits for one a round trip.
+        """
+        shown = _shown(tenants)
+        if not _PLAIN.fullmatch(shown):
+            await connection.execute(f"BEGIN; {LOCK}")
+            return ()
+        await connection.execute("BEGIN; " + _TENANTS.replace("$1", f"'{shown}'") + f"; {LOCK}")
+        return shown.split(",")
 
     async def admit(self, connection: Any, tenants: Collection[str]) -> None:
         """Name the tenants whose rows the transaction touches; maintenance of all is shown every row."""
         if tenants:
-            shown = EVERYBODY if EVERYBODY in tenants else ",".join(sorted(tenants))
-            await connection.fetchval(_TENANTS, shown)
+            await connection.fetchval(_TENANTS, _shown(tenants))
 
-    async def apply(self, connection: Any, batch: CommitBatch) -> list[Reply]:
+    async def apply(self, connection: Any, batch: CommitBatch, admitted: Collection[str] = ()) -> list[Reply]:
         """Commit all writes at once; if one fails, undo them and commit them apart, so that only it fails.
 
-        So too when the server undid them for the sake of another transaction.
+        So too when the server undid them for the sake of another transaction. `admitted` are the tenants that
+        `begin` has named.
 
         Raises what the driver raises when it is the store that failed.
         """
@@ -60,7 +71,8 @@ class BatchCommitter:
             await connection.execute("ROLLBACK")
             return [Misuse("a tenant's name holds a comma")] * len(batch.writes)
         try:
-            await self.admit(connection, batch.tenants)
+            if not batch.tenants.issubset(admitted):
+                await self.admit(connection, batch.tenants)
             replies: list[Reply] = [*await self.together(connection, batch.writes)]
         except WrongRowCount:
             pass
@@ -86,63 +98,64 @@ class BatchCommitter:
         Raises `WrongRowCount`, and what the driver raises; the transaction is of no more use then.
         """
         counts = [[0] * len(write) for write in writes]
-        hearing: Hearing = {}
-        for step in arrange(writes):
-            if step.form.heard is None:
-                hearing.clear()  # It may be what adds or removes listeners.
-            for number, place, changed in zip(
-                step.write, step.place, await self._run(connection, step, hearing), strict=True
-            ):
+        for step, changes in await self._execute(connection, arrange(writes)):
+            for number, place, changed in zip(step.write, step.place, changes, strict=True):
                 counts[number][place] += changed
         for write, changed_rows in zip(writes, counts, strict=True):
             _insist(write, changed_rows)
         return counts
 
-    async def _run(self, connection: Any, step: ExecutionRun, hearing: Hearing) -> list[int]:
-        form, rows = step.form, step.args
-        if form.heard is None:
-            return await self._change(connection, form, rows)
-        tenants = frozenset([row[0] for row in rows])
-        heard = hearing.get((form.heard, tenants))
+    async def _execute(
+        self, connection: Any, steps: Sequence[ExecutionRun]
+    ) -> list[tuple[ExecutionRun, Sequence[int]]]:
+        """Execute steps in their order, and return with each how many rows its executions changed."""
+        done: list[tuple[ExecutionRun, Sequence[int]]] = []
+        waiting, hearing = WaitingRows(), Hearing()
+        for step in steps:
+            form = step.form
+            if form.heard is not None:
+                done.append((step, await self._tell(connection, step, form.heard, waiting, hearing)))
+                continue
+            hearing.clear()  # It may be what adds or removes listeners.
+            if form.bulk is None or waiting.concern(form.tables):
+                await self._inserts.send(connection, waiting)
+            if form.bulk is None:
+                done.append((step, await self._change(connection, form, step.args)))
+            else:
+                waiting.add(form, form.bulk, step.args)
+                done.append((step, [1] * len(step.args)))
+        await self._inserts.send(connection, waiting)
+        return done
+
+    async def _tell(
+        self, connection: Any, step: ExecutionRun, question: str, waiting: WaitingRows, hearing: Hearing
+    ) -> list[int]:
+        """Execute what changes nothing where nobody listens, for those tenants that have listeners."""
+        tenants = frozenset([row[0] for row in step.args])
+        heard = hearing.get((question, tenants))
         if heard is None:
-            found = await connection.fetch(form.heard, list(tenants))
-            heard = hearing[form.heard, tenants] = {row[0] for row in found}
-        told = [row for row in rows if row[0] in heard]
-        counts = iter(await self._change(connection, form, told) if told else ())
-        return [next(counts) if row[0] in heard else 0 for row in rows]
+            if waiting.concern(step.form.tables):
+                await self._inserts.send(connection, waiting)
+            found = await self._inserts.send(connection, waiting, question, list(tenants))
+            heard = hearing[question, tenants] = {row[0] for row in found}
+        told = [row for row in step.args if row[0] in heard]
+        if not told:
+            return [0] * len(step.args)
+        await self._inserts.send(connection, waiting)
+        changes = iter(await self._change(connection, step.form, told))
+        return [next(changes) if row[0] in heard else 0 for row in step.args]
 
     async def _change(self, connection: Any, form: Form, rows: Sequence[Sequence[Any]]) -> list[int]:
         if len(rows) == 1:
             if form.counted is form.text:
                 return [int(await connection.fetchval(form.text, *rows[0]))]
             return [_changed(await connection.execute(form.text, *rows[0]))]
-        if form.bulk is not None:
-            given = add_up(rows, form.key) if form.key else rows
-            for start in range(0, len(given), BULK_ROWS):
-                await self._insert(connection, form, form.bulk, given[start : start + BULK_ROWS])
-            return [1] * len(rows)
         if form.width:
             await connection.executemany(form.text, rows)
             return [1] * len(rows)
         if form.counted is not None:
             return [row[0] for row in await connection.fetchmany(form.counted, rows)]
         return [_changed(await connection.execute(form.text, *args)) for args in rows]
-
-    async def _insert(self, connection: Any, form: Form, into: Insert, rows: Sequence[Sequence[Any]]) -> None:
-        if len(rows) == 1:
-            await connection.execute(form.text, *rows[0])
-            return
-        size = bulk_size(len(rows))
-        text = self._bulk.get((into, size)) or await self._write_bulk(connection, form, into, size)
-        empty = [None] * (into.width * (size - len(rows)))
-        await connection.execute(text, *chain.from_iterable(rows), *empty, len(rows))
-
-    async def _write_bulk(self, connection: Any, form: Form, into: Insert, size: int) -> str:
-        """Learn the types of an insert's arguments, and build the text that takes so many rows."""
-        prepared = await connection.prepare(form.text)
-        types = [kind.name for kind in prepared.get_parameters()]
-        text = self._bulk[into, size] = bulk_text(into, types, size)
-        return text
 
     async def _apart(self, connection: Any, writes: Sequence[Sequence[Statement]]) -> list[Reply]:
         replies: list[Reply] = []
@@ -151,8 +164,8 @@ class BatchCommitter:
             try:
                 counts = []
                 for one in write:
-                    steps = arrange([[one]])
-                    counts.append(sum([sum(await self._run(connection, step, {})) for step in steps]))
+                    executed = await self._execute(connection, arrange([[one]]))
+                    counts.append(sum([sum(changes) for _, changes in executed]))
                     _insist([one], counts[-1:])
             except WrongRowCount as unmet:
                 replies.append(Lost(str(unmet)))
@@ -167,6 +180,10 @@ class BatchCommitter:
                 continue
             await connection.execute("ROLLBACK TO SAVEPOINT one; RELEASE SAVEPOINT one")
         return replies
+
+
+def _shown(tenants: Collection[str]) -> str:
+    return EVERYBODY if EVERYBODY in tenants else ",".join(sorted(tenants))
 
 
 def _insist(write: Sequence[Statement], counts: Sequence[int]) -> None:

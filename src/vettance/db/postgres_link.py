@@ -21,6 +21,8 @@ FOLDER: Final = Path(__file__).parent / "schema" / "postgres"
 #: How long a login may take, and again what is settled on the connection after it.
 CONNECT_S_MAX: Final = 3.0
 STATEMENTS_CACHED: Final = 512
+#: The longest text that is kept prepared: inserts of many rows into several tables at once.
+_STATEMENT_BYTES_MAX: Final = 32 * 1024
 #: The role that does the daily work where the service was given one that no policy binds.
 ROLE: Final = "vettance_service"
 
@@ -257,6 +259,7 @@ async def _log_in(hosts: list[str], wanted: str, settings: dict[str, str]) -> An
                 timeout=CONNECT_S_MAX,
                 statement_cache_size=STATEMENTS_CACHED,
                 max_cached_statement_lifetime=0,
+                max_cacheable_statement_size=_STATEMENT_BYTES_MAX,
                 server_settings=settings,
                 target_session_attrs=wanted,
             )

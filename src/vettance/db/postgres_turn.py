@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from vettance.db.dialect import form_of
 from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Row, Statement, StoreDown
-from vettance.db.postgres_batch import BEGIN, BatchCommitter, WrongRowCount
+from vettance.db.postgres_batch import LOCK, BatchCommitter, WrongRowCount
 from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, connect, failure, part
 from vettance.telemetry.meters import Meters
 
 #: How long a turn may take, the wait for the batches and turns of others included.
 TURN_S_MAX: Final = ANSWER_S_MAX - 2.0
 # The mark is set with the lock, in one round trip: what fails is undone to here, and the turn goes on.
-_BEGIN: Final = f"{BEGIN}; SAVEPOINT turn"
+_BEGIN: Final = f"BEGIN; {LOCK}; SAVEPOINT turn"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT turn"
 
 #: Called with why the database refused a turn, and the statements of the turn.
