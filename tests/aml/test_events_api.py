@@ -131,7 +131,10 @@ def _at_once(bodies: list[dict[str, Any]], caller: Caller) -> list[Answer]:
         ({"metadata": {"k": "v" * 40_000}}, "metadata"),
         ({"customer": {"metadata": 1}}, "customer.metadata"),
         ({"sourceReportedAt": "yesterday"}, "sourceReportedAt"),
-        ({"sourceReportedAt": 1}, "sourceReportedAt"),
+        ({"sourceReportedAt": -1}, "sourceReportedAt"),
+        ({"sourceReportedAt": "1969-12-31T23:59:59Z"}, "sourceReportedAt"),
+        ({"sourceReportedAt": "2999-01-01T00:00:00Z"}, "sourceReportedAt"),
+        ({"timestamp": 32_000_000_000}, "timestamp"),
         ({"timestamp": "2026-01-01T00:00:00Z"}, "timestamp"),
         ({"sessionId": "s" * 2000}, "sessionId"),
     ],
@@ -162,6 +165,20 @@ def test_moments_are_taken_in_both_forms(officer: Caller) -> None:
     assert officer.post(PATH, event(timestamp=int(now) - 5)).status == 200
     for code in ("GB", "GBR", "gb"):
         assert officer.post(PATH, event(country=code)).status == 200
+
+
+def test_events_of_long_ago_are_watched_by_what_they_say_and_count_for_none_of_today(officer: Caller) -> None:
+    days = ((2_000, "FR", "CLEAR"), (2_000.1, "FR", "CLEAR"), (1_000, "KP", "ALERTED"), (0, "FR", "CLEAR"))
+    for ago, country, status in days:
+        body = event(
+            customer={"externalId": "archive"},
+            metadata={"amount": 9512.34, "counterpartyCountry": country},
+            sourceReportedAt=time.time() - ago * 86_400,
+        )
+        answer = officer.post(PATH, body).json
+        assert answer["status"] == status, answer
+        assert officer.get(f"{PATH}/{body['externalEventId']}").json == answer
+    assert officer.post(PATH, event(timestamp=0)).status == 200
 
 
 def test_a_tenant_without_the_product_is_refused(other: Caller) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 
 from vettance.aml.transfer import NO_TRANSFER, Transfer, read_transfer
-from vettance.events.event import AHEAD_MS_MAX, BACK_MS_MAX, CustomerBody, DeviceBody
+from vettance.events.event import AHEAD_MS_MAX, CustomerBody, DeviceBody
 from vettance.events.ip_address import canonical_ip
 from vettance.reference.jurisdictions import iso_code
 from vettance.wire.body import FreeForm, Text, how, read_fitting, too_long
@@ -173,7 +173,7 @@ class AmlEventBody(Wire, frozen=True):
 
 
 _KNOWN: Final = frozenset((*declared(AmlEventBody), "tenantId", "occurredAt"))
-_IN_REACH: Final = "at most 5 minutes ahead and 400 days back"
+_IN_REACH: Final = "since 1970 and at most 5 minutes ahead"
 _BAD_MOMENT: Final = f"must be an ISO 8601 time or Unix seconds, {_IN_REACH}"
 _BAD_SECONDS: Final = f"must be Unix seconds, {_IN_REACH}; `sourceReportedAt` also takes ISO 8601"
 #: Where an event may name its time, the first of them that does counts.
@@ -280,7 +280,7 @@ def _read_occurred_at(body: JSON, now_ms: int, faults: Faults) -> int:
         if value is None:
             continue
         moment = None if path == "timestamp" and type(value) is str else read_moment(value)
-        if moment is None or not now_ms - BACK_MS_MAX <= moment <= now_ms + AHEAD_MS_MAX:
+        if moment is None or not 0 <= moment <= now_ms + AHEAD_MS_MAX:
             faults.meaning[path] = _BAD_SECONDS if path == "timestamp" else _BAD_MOMENT
         elif found is None:
             found = moment
