@@ -2,6 +2,7 @@
 
 import pytest
 
+from vettance.watchlists.cyrillic_meanings import names_in_quotes
 from vettance.watchlists.entity import Entity, EntityType, ListedName, NameQuality
 from vettance.watchlists.match import Subject, match
 
@@ -70,3 +71,68 @@ def test_usual_words_contradict_less_where_a_translated_name_agrees(
     own: str, listed: str, alike: bool
 ) -> None:
     assert (compared(own, listed) >= 75) is alike
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed"),
+    [
+        ("Приборная корпорация «Северный Кварталмаш»", "Severny Kvartalmash"),
+        # The mark that ends a quotation elsewhere begins one in English.
+        ("АО “Промышленный дом ‘Объединение Кварталмаш’”", "Obyedineniye Kvartalmash"),
+        ("Учебный центр «Кварталпатриотцентр»", "Kvartalpatriottsentr"),
+    ],
+)
+def test_a_name_in_quotation_marks_says_who_is_meant_by_itself(asked: str, listed: str) -> None:
+    assert compared(asked, listed) >= 90
+    assert compared(listed, asked) >= 90
+
+
+def test_a_territory_in_quotation_marks_and_a_short_word_say_nobody() -> None:
+    assert names_in_quotes("Единое предприятие «Республика Крым» «Завод игристых вин»") == [
+        "Завод игристых вин"
+    ]
+    assert names_in_quotes("Кафе «Ромашка»") == []
+    assert names_in_quotes("ООО «Северный ветер»") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed", "alike"),
+    [
+        ("Lagoda Verkhneborsk Insurance", "Lagoda Verkhneborsk Trading Company", True),
+        ("Lagoda Insurance", "Lagoda Trading Company", False),
+        ("Lagoda Verkhneborsk Granit", "Lagoda Verkhneborsk Almaz", False),
+    ],
+)
+def test_usual_words_count_less_than_names_where_two_names_agree(
+    asked: str, listed: str, alike: bool
+) -> None:
+    assert (compared(asked, listed) >= 75) is alike
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed"),
+    [
+        ("Тульский оружейный завод", "Tula Cartridge Plant"),
+        ("Челябинский тракторный завод", "Chelyabinsk Pipe Plant"),
+        ("Азовский ликероводочный завод", "Azov Optomechanical Plant"),
+    ],
+)
+def test_works_of_one_town_are_as_many_as_their_trades(asked: str, listed: str) -> None:
+    assert compared(asked, listed) < 75
+
+
+def test_short_names_of_countries_keep_two_companies_apart() -> None:
+    asked, listed = (
+        "Verkhneborsk Global Solutions II (U.K.) Limited",
+        "Verkhneborsk Global Solutions II Canada, Inc.",
+    )
+    assert compared(asked, listed) < 75
+
+
+def test_russian_numbers_in_latin_letters_are_numbers() -> None:
+    assert compared("OOO Pervaya Stroitelnaya Kompaniya", "First Construction Company LLC") >= 85
+    assert compared("OOO Vtoraya Stroitelnaya Kompaniya", "First Construction Company LLC") < 75
+
+
+def test_a_company_form_is_not_read_by_its_sound() -> None:
+    assert compared("ООО «Торговый дом Весна»", "UE Belarusian Oil Trade House") < 75

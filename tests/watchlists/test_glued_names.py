@@ -136,3 +136,23 @@ def test_persian_spellings_of_a_mute_h_are_read(asked: str) -> None:
 
 def test_an_organisation_is_read_without_what_arabic_writes_on_to_its_words() -> None:
     assert score("جماعة نصرة الإسلام والمسلمين", "JAMA'A NUSRAT UL-ISLAM WA AL-MUSLIMIN", ORGANIZATION) >= 75
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed", "kind"),
+    [
+        ("AlaeddinAchterberg TAHINI", "Alaeddin Achterberg TAHINI", PERSON),
+        ("VladimirAbdualiyevichACHTERBERG", "Vladimir Abdualiyevich ACHTERBERG", PERSON),
+        ("AlaeddinAbdullahAL-ACHTERBERGI", "Alaeddin Abdullah AL-ACHTERBERGI", PERSON),
+        ("QUARRY GRANITINC.", "QUARRY GRANIT INC.", ORGANIZATION),
+        ("GRANITVENT INVESTORSCORP", "GRANITVENT INVESTORS CORP", ORGANIZATION),
+        ("QUARRY VENTPRIVATE LIMITED COMPANY", "QUARRY VENT PRIVATE LIMITED COMPANY", ORGANIZATION),
+        (
+            "PUBLICHNOE AKTSIONERNOE OBSCHESTVOGRANIT",
+            "PUBLICHNOE AKTSIONERNOE OBSCHESTVO GRANIT",
+            ORGANIZATION,
+        ),
+    ],
+)
+def test_words_written_on_to_names_and_forms_are_parted(asked: str, listed: str, kind: EntityType) -> None:
+    assert score(asked, listed, kind) >= 85

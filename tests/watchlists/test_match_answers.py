@@ -150,6 +150,20 @@ def test_the_fact_that_would_decide_is_named_with_what_it_would_do() -> None:
     assert answer(known, entity)["matches"][0]["decidingFact"] is None
 
 
+def test_no_fact_is_asked_for_that_changes_nothing() -> None:
+    # Another passport clears nobody: people have several.
+    passport = Document(DocumentKind.PASSPORT, "NX1234567")
+    subject = Subject(name="Rosalind Achterberg", type=PERSON)
+    found = answer(subject, listed("un_sc", "Rosalind Achterberg", documents=(passport,)))
+    assert found["decision"] == "REVIEW"
+    assert found["decidingFact"] is None
+    # A name and a date of birth that are equal confirm a match whatever else would be sent.
+    subject = Subject(name="Rosalind Achterberg", birth=BirthDate("1969-10-11"))
+    found = answer(subject, listed("un_sc", "Rosalind Achterberg", "1969-10-11"))
+    assert (found["decision"], found["decidingFact"]) == ("CONFIRMED", None)
+    assert found["matches"][0]["decidingFact"] is None
+
+
 @given(
     st.floats(0, 1),
     st.dictionaries(st.sampled_from([row.component for row in COMPARISONS]), st.floats(0, 1)),

@@ -34,6 +34,10 @@ def compared(asked: str, listed: str) -> int:
         ("조선백두무역회사", "Korea Paektu Trading Corporation"),
         ("深圳市宏达电子科技有限公司", "Shenzhen Hongda Electronic Technology Co., Ltd."),
         ("上海海鹰贸易有限公司", "Shanghai Haiying Trading Co Ltd"),
+        # A single character within a name is no word: 해 the sea, 钢 steel.
+        ("황해제철련합기업소", "Hwanghae Iron and Steel Complex"),
+        ("马钢国际贸易有限公司", "Magang International Trading Co Ltd"),
+        ("宁波不锈钢制品有限公司", "Ningbo Stainless Steel Products Co., Ltd."),
     ],
 )
 def test_each_word_is_read_as_what_the_listed_name_has_of_it(own: str, listed: str) -> None:

@@ -11,6 +11,7 @@ from vettance.watchlists.usual_spellings import misspelt, spellings, usual_words
     ("asked", "listed"),
     [
         ("Bank of Kndustry and Granite", "Bank of Industry and Granite"),
+        ("Goodvent Charitatble Organization", "Goodvent Charitable Organization"),
         ("Quarry Yechnologies S.A.", "Quarry Technologies S.A."),
         ("National Kranian Quarry Company", "National Iranian Quarry Company"),
         ("Rourteenth Quarry GmbH", "Fourteenth Quarry GmbH"),

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from vettance.reference.countries import PLACE_WORDS
 from vettance.reference.dictionary import read_lines
+from vettance.watchlists.organization_words import is_town
 from vettance.watchlists.transliteration import romanise
 
 #: Letters of Ukrainian and Belarusian as Russian would write them.
@@ -226,12 +228,51 @@ _GENITIVE = re.compile(r"(?<=\w{3})(?:ого|его|а|я)$")
 
 #: What is between the innermost quotation marks, where it is short, is a name, whatever else it means.
 _QUOTED = re.compile(r"[«“„\"‘‚]\s*([^«»“”„\"‘’‚]+?)\s*[»”“\"’]")
+#: The mark that ends a quotation in German and Bulgarian begins one in English.
+_QUOTED_IN_ENGLISH = re.compile(r"[«“\"‘]\s*([^«»“”\"‘’]+?)\s*[»”\"’]")
 _QUOTED_WORDS_MAX = 2
 
 
+def _quotations(text: str) -> re.Pattern[str]:
+    return _QUOTED_IN_ENGLISH if "”" in text and "„" not in text else _QUOTED
+
+
 def _quoted(text: str) -> frozenset[str]:
-    parts = (_words(_plain(part)) for part in _QUOTED.findall(text))
+    parts = (_words(_plain(part)) for part in _quotations(text).findall(text))
     return frozenset(word for words in parts if len(words) <= _QUOTED_WORDS_MAX for word in words)
+
+
+#: A name in quotation marks says who is meant by itself if it has so many words, or so many letters.
+_OWN_WORDS_MIN, _OWN_LETTERS_MIN = 2, 10
+_TERRITORIES = frozenset(
+    {"republic", "federation", "region", "oblast", "krai", "territory", "district", "city"}
+)
+_FORM_MEANINGS = frozenset({"jsc", "llc"})
+
+
+def names_in_quotes(text: str) -> list[str]:
+    """Return the names in the innermost quotation marks of a name that says more: ВПК «НПО машиностроения».
+
+    What is before them says what kind of firm it is, and lists leave that out. A company form is no more.
+    """
+    quotations = _quotations(text)
+    rest = _plain(quotations.sub(" ", text))
+    for form, _code in _FORMS:
+        rest = form.sub(" ", rest)
+    if all(_FORM_MEANINGS.intersection(_meaning(word)) for word in _words(rest)):
+        return []
+    return [part for part in quotations.findall(text) if _says_who(_words(_plain(part)))]
+
+
+def _says_who(words: Sequence[str]) -> bool:
+    if all(any(map(_is_territory, _meaning(word))) for word in words):
+        return False
+    return len(words) >= _OWN_WORDS_MIN or len("".join(words)) >= _OWN_LETTERS_MIN
+
+
+def _is_territory(meaning: str) -> bool:
+    """Tell whether a word is a place, or what places are called: «Республика Крым» is no firm."""
+    return meaning in _TERRITORIES or meaning in PLACE_WORDS or is_town(meaning)
 
 
 def translate_cyrillic(text: str) -> Iterator[tuple[tuple[str, ...], ...]]:

@@ -7,7 +7,7 @@ import msgspec
 from vettance.reference.countries import NAMES
 from vettance.watchlists.compare import is_unique
 from vettance.watchlists.entity import BirthDate, Entity, EntityType, NameQuality
-from vettance.watchlists.match import COMPARISONS, EntityMatch, Subject, weigh
+from vettance.watchlists.match import COMPARISONS, EntityMatch, Subject, confirms, weigh
 
 _SHOWN_MAX = 4
 _OTHER_NATIONALITY = 0.3
@@ -78,7 +78,9 @@ def not_compared(subject: Subject, found: EntityMatch) -> dict[str, str]:
 
 
 def deciding_fact(subject: Subject, found: EntityMatch) -> DecidingFact | None:
-    """Return the fact whose answer moves the score most, or None when all that is listed was sent."""
+    """Return the fact whose answer moves the score most; None when all was sent or it is confirmed."""
+    if confirms(found):
+        return None
     carrier = max(
         (part for part in ("name", "alias") if part in found.components),
         key=lambda part: found.components[part].points,

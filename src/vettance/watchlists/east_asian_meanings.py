@@ -136,18 +136,17 @@ def _vocabulary(table: str) -> tuple[dict[str, tuple[str, ...]], int]:
 
 
 def _segments(text: str, table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (part of a text, its meanings), the longest known words first; what is no word has no meaning."""
+    """Yield (part of a text, its meanings), the longest known words first; what is no word has no meaning.
+
+    A single character is a word behind another word or at the end; elsewhere it is part of a name: 황해.
+    """
     words, longest = _vocabulary(table)
     start = place = 0
     while place < len(text):
-        length = next(
-            (
-                size
-                for size in range(min(longest, len(text) - place), 0, -1)
-                if text[place : place + size] in words
-            ),
-            0,
-        )
+        sizes = range(min(longest, len(text) - place), 0, -1)
+        length = next((size for size in sizes if text[place : place + size] in words), 0)
+        if length == 1 and start < place < len(text) - 1:
+            length = 0
         if length:
             if start < place:
                 yield text[start:place], ()

@@ -22,9 +22,14 @@ from vettance.watchlists.vocabulary import (
 #: Words of company forms that can be distinguished from the end of another word, and from its beginning.
 _FORM_ENDINGS = (
     *("corporation", "company", "limited", "branch", "incorporated", "aktiengesellschaft", "gesellschaft"),
+    *("enterprise", "association", "private", "corp"),
     *("llc", "ltd", "gmbh", "ojsc", "cjsc", "pjsc", "jsc", "sdnbhd", "bhd", "pvt", "pty"),
 )
-_FORM_BEGINNINGS = ("company", "limited", "corporation", "obshchestvo", "pjsc", "ojsc", "cjsc", "gmbh")
+_FORM_BEGINNINGS = (
+    *("company", "limited", "corporation", "enterprise", "association"),
+    *("obshchestvo", "obschestvo", "obshestvo"),
+    *("pjsc", "ojsc", "cjsc", "gmbh"),
+)
 _HEAD_MIN = 3
 
 

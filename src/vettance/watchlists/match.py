@@ -25,7 +25,7 @@ from vettance.watchlists.name_readings import name_readings, towards
 from vettance.watchlists.stated_names import otherwise
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-16"
+ALGORITHM = "vettance-match-17"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

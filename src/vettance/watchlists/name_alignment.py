@@ -37,6 +37,8 @@ SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
 _CONFLICT, _CONFLICT_TOLD, _CONFLICT_USUAL, _CONFLICT_TRANSLATED = 2.2, 1.4, 1.2, 0.85
 #: The same for usual words where names agree and none is left over; up to what weight none is.
 _CONFLICT_NAMED, _UNNAMED_MAX = 0.3, 0.3
+#: What a usual word that is not among the commonest counts of a name, left over where enough agrees.
+_USUAL_LEFT_OVER = 0.7
 #: From so many letters on, names that agree tell who is meant, whatever usual words describe it.
 _SHORT_WORD, _INITIALS_MIN = 3, 3
 _LONG_NAME, _EXTRA_DESCRIBED, _SURELY_NAMED = 12, 0.3, 0.9
@@ -106,7 +108,7 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
         _pair(scored, SIMILARITY_MIN, pairs, free_left, free_right)
     if query.grammar is Grammar.ORGANIZATION and pairs:
         if free_left and free_right:
-            named = _letters_named(left, pairs, towns=False) >= _NAMED_MIN
+            named = _letters_named(left, pairs) >= _NAMED_MIN
             pair_meanings(left, right, pairs, free_left, free_right, named)
             if named:
                 pairs += [
@@ -142,14 +144,25 @@ def _initials(name: Name) -> list[frozenset[str]]:
     ]
 
 
-def _soft(name: Name, weights: Sequence[float], free: set[int]) -> float:
-    """Return the weight of the words left over that translators put in many ways, or leave out."""
-    return sum(
-        weights[place]
-        for place in free
-        if name.words[place].kind is not TokenKind.NUMBER
-        and (is_english_word(name.words[place].text) or len(name.words[place].text) <= _SHORT_WORD)
-    )
+def _left_over(
+    name: Name, weights: Sequence[float], free: set[int], usual_factor: float = 1.0
+) -> tuple[float, float]:
+    """Return the weight left over of words that name, and of words that translators put in many ways.
+
+    `usual_factor` lessens those of the latter that are not counted as usual words already.
+    """
+    named = usual = 0.0
+    for place in free:
+        word = name.words[place]
+        if word.kind is TokenKind.NUMBER:
+            named += weights[place]
+        elif is_english_word(word.text):
+            usual += weights[place] * (usual_factor if word.kind is TokenKind.NAME else 1.0)
+        elif len(word.text) <= _SHORT_WORD:
+            usual += weights[place]
+        else:
+            named += weights[place]
+    return named, usual
 
 
 def _similarities(
@@ -247,30 +260,31 @@ def _score(
         ) or (1 if len(pair.query) + len(pair.listed) > 2 else 0)
     if not total or not carrying:
         return 0.0
-    missing_left = sum(left_weights[i] for i in free_left)
-    missing_right = sum(right_weights[j] for j in free_right)
-    conflict = min(missing_left, missing_right)
-    extra = abs(missing_left - missing_right)
+    organization, told = grammar is Grammar.ORGANIZATION, total >= _TELLING
+    translated = bool(query.others or listed.others)
+    sides = (query, left_weights, free_left), (listed, right_weights, free_right)
+    (left_named, left_usual), (right_named, right_usual) = (_left_over(*side) for side in sides)
+    # No name is left over: what is, describes.
+    unnamed = organization and max(left_named, right_named) < _UNNAMED_MAX
+    letters = _letters_named(left, pairs) if organization and (free_left or free_right) else 0
+    if organization and told and (not translated or unnamed or letters >= _NAMED_MIN):
+        left_usual, right_usual = (_left_over(*side, _USUAL_LEFT_OVER)[1] for side in sides)
+    conflict = min(left_named + left_usual, right_named + right_usual)
+    extra = abs(left_named + left_usual - right_named - right_usual)
     share = _share_of_missing(query, listed, pairs, carrying)
-    if grammar is Grammar.PERSON and total >= _TELLING:
+    if grammar is Grammar.PERSON and told:
         # Nobody hides a telling name among others by adding ever more of them.
         extra = min(extra, _EXTRA_MAX)
     # What is missing weighs more where what was found is not quite the same.
     share += _EXTRA_DOUBT * (1 - gained / total)
     contradiction = _CONFLICT * conflict
-    translated = bool(query.others or listed.others)
-    told = total >= _TELLING
-    if grammar is Grammar.ORGANIZATION and (translated or told or not conflict):
+    if organization and (translated or told or not conflict):
         # Languages name one thing differently, and lists write usual words otherwise: they contradict less.
-        left_named = missing_left - _soft(query, left_weights, free_left)
-        right_named = missing_right - _soft(listed, right_weights, free_right)
         usual = _CONFLICT_TRANSLATED if translated else _CONFLICT_USUAL
-        if max(left_named, right_named) < _UNNAMED_MAX:
-            letters = _letters_named(left, pairs)
-            if letters and translated:
-                usual = _CONFLICT_NAMED
-            if letters >= _LONG_NAME:
-                share = min(share, _EXTRA_DESCRIBED)
+        if unnamed and letters and translated:
+            usual = _CONFLICT_NAMED
+        if unnamed and letters >= _LONG_NAME:
+            share = min(share, _EXTRA_DESCRIBED)
         named = min(left_named, right_named)
         contradiction = (_CONFLICT_TOLD if told else _CONFLICT) * named + usual * (conflict - named)
     score = gained / (total + contradiction + share * extra)
@@ -312,8 +326,8 @@ def _said_again(words: Sequence[NameToken], free: set[int]) -> set[int]:
     }
 
 
-def _letters_named(words: Sequence[NameToken], pairs: Sequence[Pair], *, towns: bool = True) -> int:
-    """Return how many letters the words have that agree and are names, and not words that anybody may use."""
+def _letters_named(words: Sequence[NameToken], pairs: Sequence[Pair]) -> int:
+    """Return how many letters the words have that agree and are names: no usual words and no towns."""
     return sum(
         len(words[place].text)
         for pair in pairs
@@ -321,7 +335,7 @@ def _letters_named(words: Sequence[NameToken], pairs: Sequence[Pair], *, towns: 
         for place in pair.query
         if words[place].kind in _NAMING
         and not is_english_word(words[place].text)
-        and (towns or not is_town(words[place].text))
+        and not is_town(words[place].text)
     )
 
 

@@ -67,6 +67,8 @@ _QUOTES = re.compile("['’ʼ‘`ʹʻ´ʿʾ‛′\"“”„«»]")
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b\.?)?")
 #: A surname in capitals written on to a given name, AlaeddinSENGULER, and an article on to its word, elHatib.
 _GLUED = re.compile(r"(?<=[a-z]{3})(?=[A-Z]{3})|(?<=\b[aeu]l)(?=[A-Z][a-z]{2})")
+#: Two names of a person written together: AbdallahAsad. Of companies such letters are one name: PetroChina.
+_GLUED_NAMES = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z]{2}|[A-Z]{2}\b)")
 _DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
 _one_place = lru_cache(maxsize=16384)(read_place)
@@ -97,6 +99,8 @@ def _parse(text: str, grammar: Grammar) -> Name:
 
 _ACRONYM = re.compile(r"\s*(?:\(([A-Za-z](?:-?[A-Za-z]){1,7})\)|/ ?([A-Z]{2,8}))\s*$")
 _JOINED_FORM = re.compile(r"(?<=[a-z]{2})(?=[A-Z]{2,6}$)")
+#: A short form with its point, written on to the last word: USAINC., Quarryco.
+_POINTED_FORM = re.compile(r"(?<=[a-z]{3})(?=(?:inc|ltd|llc|corp|plc|co)\.$)", re.IGNORECASE)
 
 
 def _without_acronym(text: str) -> str:
@@ -106,6 +110,7 @@ def _without_acronym(text: str) -> str:
         acronym = (match[1] or match[2]).casefold()
         if text[:1].casefold() == acronym[0] and acronym not in PLACE_WORDS:
             return text[: match.start()]
+    text = _POINTED_FORM.sub(" ", text)
     head, _, tail = _JOINED_FORM.sub(" ", text).rpartition(" ")
     return f"{head} {tail}" if (tail.casefold(),) in FORMS else text
 
@@ -118,7 +123,9 @@ class _NamePart(NamedTuple):
 def _split(text: str, *, dotted: bool) -> list[_NamePart]:
     """Return the romanised words of a text in their order."""
     text = _GLUED.sub(" ", _DOTTED_TITLE.sub("", _QUOTES.sub("", clean(text))))
-    if dotted:
+    if not dotted:
+        text = _GLUED_NAMES.sub(" ", text)
+    else:
         text = _DOTTED.sub(lambda match: match[0].replace(".", ""), text)
     parts: list[_NamePart] = []
     for raw in _SEPARATORS.split(text):
@@ -205,7 +212,8 @@ _ABD_MISSPELT = re.compile(
     r"^(?:[b-z]bd|abbd|abdd|bad(?=u))(?=[aeou]l)|^(?:adb[aeu]l|ab[aeu]dl|abdl[aeu]|bd[aeu]l|a?abd([aeu])(?:l?|\1)l)$"
 )
 _ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiouy]{1,3}[lrsnzdt]|[ue])?$")
-_DIN = re.compile(r"[aeou]?[ld]?d[iey]{1,2}ne?")
+#: Eden and Aden are names of their own.
+_DIN = re.compile(r"[aeou]?[ld]?d(?:[iy]e?|e[eiy])ne?|(?:[aeou][ld])?den")
 _DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
 _ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ulla", "olla", "allh"))
 #: The article takes the first sound of the word that follows: an-Nasir, Ez-Zahiri, ol-Hasan.

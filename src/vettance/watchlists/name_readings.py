@@ -42,7 +42,8 @@ def _parse_reading(reading: Reading) -> Name:
         if word is not None:
             meant = ((other, text, first) for text in more if (other := _one_word(text)) is not None)
             known[word.text] = tuple(meant)
-    others = tuple(known.get(word.text, ()) for word in name.words)
+    # A company form is nothing else: read by its sound, OOO would be a name, and one that sounds like UE.
+    others = tuple(() if word.kind is TokenKind.FORM else known.get(word.text, ()) for word in name.words)
     return name._replace(others=others)
 
 

@@ -11,7 +11,7 @@ from vettance.reference.dictionary import read_pairs
 from vettance.watchlists.belarusian_spellings import belarusian_twins
 from vettance.watchlists.mandarin import Syllables, are_foreign, are_one, are_two
 from vettance.watchlists.transliteration import spoken
-from vettance.watchlists.usual_spellings import misspelt
+from vettance.watchlists.usual_spellings import READ_FOR_OTHERS, misspelt
 from vettance.watchlists.vocabulary import MEANINGS, NICKNAMES, fathers_of
 
 
@@ -244,8 +244,12 @@ def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911,
         best = _NICKNAME
     if best < _SAME_MEANING and text in MEANINGS and MEANINGS[text] == MEANINGS.get(other_text):
         best = _SAME_MEANING
-    if best < _MISSPELT and kind is not other_kind and (kind in _READ or other_kind in _READ):
-        best = max(best, _usual(left, right))
+    if best < _MISSPELT and (
+        (kind is not other_kind and (kind in _READ or other_kind in _READ))
+        or text in READ_FOR_OTHERS
+        or other_text in READ_FOR_OTHERS
+    ):
+        best = max(best, _usual(left, right), _usual(right, left))
     return best
 
 
@@ -308,8 +312,7 @@ def _is_nickname(left: NameToken, right: NameToken) -> bool:
     return groups is not None and bool(groups & NICKNAMES.get(right.text, _NONE))
 
 
-#: The same, remembered: names share most of their words.
-word_similarity = lru_cache(maxsize=262144)(compare_words)
+word_similarity = lru_cache(maxsize=262144)(compare_words)  # Names share most of their words.
 
 
 def _glides_apart(left: NameToken, right: NameToken) -> bool:

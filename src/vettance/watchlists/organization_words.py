@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from vettance.reference.dictionary import read_lines, read_words
 from vettance.watchlists.transliteration import romanise
-from vettance.watchlists.vocabulary import GENERIC_WORDS, MEANINGS
+from vettance.watchlists.vocabulary import GENERIC_WORDS, MEANINGS, NUMBER_WORDS
 
 _TABLES = (
     "organization_cyrillic",
@@ -112,7 +112,9 @@ def _romanised() -> dict[str, frozenset[str]]:
             for stem in stems.split():
                 spelt = _spelt(romanise(stem)[0])
                 if "+" not in stem and len(spelt) >= _STEM_MIN - 1:
-                    found.setdefault(spelt, set()).add(MEANINGS.get(english, english))
+                    # Names are compared with first and fifth as numbers.
+                    meant = NUMBER_WORDS.get(english, MEANINGS.get(english, english))
+                    found.setdefault(spelt, set()).add(meant)
     return {stem: frozenset(meanings) for stem, meanings in found.items()}
 
 

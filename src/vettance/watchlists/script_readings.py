@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 from vettance.watchlists.arabic_meanings import detached, translate_arabic
-from vettance.watchlists.cyrillic_meanings import translate_cyrillic
+from vettance.watchlists.cyrillic_meanings import names_in_quotes, translate_cyrillic
 from vettance.watchlists.east_asian_meanings import read_han, translate_han, translate_hangul
 from vettance.watchlists.entity import clean
 from vettance.watchlists.loaned_names import read_loaned
@@ -39,7 +39,12 @@ def script_readings(text: str, grammar: Grammar) -> tuple[str | Reading, ...]:
         return ()
     text = clean(text)
     if _CYRILLIC.search(text):
-        return tuple(dict.fromkeys(translate_cyrillic(text)))
+        readings: list[str | Reading] = [*translate_cyrillic(text)]
+        for name in names_in_quotes(text):
+            # Word by word, and with abbreviations for phrases.
+            own = [*translate_cyrillic(name)]
+            readings += [own[0], own[-1]] if own else [name]
+        return tuple(dict.fromkeys(readings))
     if _ARABIC.search(text):
         said = detached(text)
         return (*dict.fromkeys(translate_arabic(text)), *([said] if said != text else []))

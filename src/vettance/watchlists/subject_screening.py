@@ -238,7 +238,7 @@ def _trace_record(found: EntityMatch) -> dict[str, Any]:
 
 
 def _overall_fact(screening: Screening) -> dict[str, Any] | None:
-    """Shape the fact that would clear most groups, or None when no match names one."""
+    """Shape the fact that would clear most groups, or None when none would clear any."""
     held = [one for one in screening.matches if one.held and not one.cleared and one.deciding is not None]
     clears: dict[str, set[int]] = {}
     moved: dict[str, int] = {}
@@ -253,6 +253,8 @@ def _overall_fact(screening: Screening) -> dict[str, Any] | None:
         return None
     best = max(moved, key=lambda component: (len(clears[component]), moved[component]))
     count, total = len(clears[best]), len({one.group for one in screening.matches if one.held})
+    if not count:
+        return None
     return {
         "component": best,
         "member": MEMBERS[best],

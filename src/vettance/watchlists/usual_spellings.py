@@ -25,6 +25,10 @@ def read_place(text: str) -> str:
     return name if name.isalpha() and name.isascii() else text
 
 
+#: Words that others are read as, and that are none of the commonest: `charity`, for charitable.
+READ_FOR_OTHERS = frozenset(ABBREVIATIONS.values()) - GENERIC_WORDS
+
+
 @lru_cache(maxsize=1)
 def _spellings() -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
