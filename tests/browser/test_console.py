@@ -48,9 +48,9 @@ def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
     return caller
 
 
-def sign_in(page: Any, service: Service) -> None:
+def sign_in(page: Any, service: Service, email: str = "day@example.com") -> None:
     page.goto(f"{service.base_url}/console/sign-in")
-    page.fill("#field-email", "day@example.com")
+    page.fill("#field-email", email)
     page.fill("#field-password", PASSWORD)
     page.click("button.primary")
     page.wait_for_url("**/console/")

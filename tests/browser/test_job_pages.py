@@ -14,7 +14,7 @@ from tests.reviews.conftest import holding_tenant
 @pytest.fixture(scope="module")
 def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
     caller = holding_tenant(service, tmp_path_factory.mktemp("jobs"), "Jobs")
-    make_user(service, "day@example.com", caller.id, "editor", "admin")
+    make_user(service, "jobs@example.com", caller.id, "editor", "admin")
     return caller
 
 
@@ -22,7 +22,7 @@ def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
 def page(browser: Any, service: Service, desk: Caller) -> Iterator[Any]:
     context = browser.new_context()
     page = context.new_page()
-    sign_in(page, service)
+    sign_in(page, service, "jobs@example.com")
     yield page
     context.close()
 

@@ -15,7 +15,7 @@ from tests.reviews.conftest import held, holding_tenant
 def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
     caller = holding_tenant(service, tmp_path_factory.mktemp("widths"), "Widths")
     service.cli("tenant", "set", caller.id, "--aml", "on", "--json")
-    make_user(service, "day@example.com", caller.id, "analyst", "editor", "admin")
+    make_user(service, "widths@example.com", caller.id, "analyst", "editor", "admin")
     return caller
 
 
@@ -23,7 +23,7 @@ def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
 def page(browser: Any, service: Service, desk: Caller) -> Iterator[Any]:
     context = browser.new_context()
     page = context.new_page()
-    sign_in(page, service)
+    sign_in(page, service, "widths@example.com")
     yield page
     context.close()
 
@@ -48,6 +48,14 @@ def test_three_pictures_are_next_to_each_other(page: Any, service: Service, path
         ".thirds > section", "all => all.map(one => one.getBoundingClientRect().top)"
     )
     assert (len(tops), len(set(tops))) == (3, 1)
+
+
+@pytest.mark.parametrize("width", [700, 1100, 1280])
+def test_no_figure_of_the_overview_is_alone_in_its_row(page: Any, service: Service, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{service.base_url}/console/")
+    tops = page.eval_on_selector_all(".tiles > *", "all => all.map(one => one.getBoundingClientRect().top)")
+    assert min(tops.count(top) for top in tops) > 1
 
 
 @pytest.mark.parametrize("width", [380, 760, 1280])

@@ -241,3 +241,10 @@ def test_a_damaged_record_is_passed_over(desk: RuleDesk, service: Service) -> No
     assert shown.status == 200
     assert f'href="/console/decisions/{broken}"' not in shown.text
     assert f'href="/console/decisions/{kept}"' in shown.text
+
+
+def test_what_a_rule_of_many_values_reads_is_a_click_away(desk: RuleDesk) -> None:
+    page = desk.editor.get(f"{PATH}/unlike-customer-login-1")
+    assert re.search(r"Reads \d+ values", page.words)
+    assert "<summary>" in page.text.partition("<dt>Reads</dt>")[2].partition("</dd>")[0]
+    assert "Reads metadata.amount" in desk.editor.get(f"{PATH}/big").words

@@ -107,6 +107,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
             }
             for one in alerts
         ],
+        "has_priority": any(one["priority"] is not None for one in alerts),
         "alert_page": alert_page,
         "events": [_event(visit, one) for one in events],
         "event_page": event_page,
