@@ -166,6 +166,32 @@ def test_snoozes_and_quality_are_had_from_afar(pipeline: Pipeline) -> None:
     assert shown.returncode == 0, shown.stderr
 
 
+def test_models_and_their_features_are_had_from_afar(pipeline: Pipeline) -> None:
+    assert pipeline.ask("model", "list") == []
+    for arguments, said in (((), "no model is in service"), (("7",), "`vettance model list` shows them")):
+        done = pipeline.run("model", "card", *arguments)
+        assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    features = ("model", "features")
+    file = pipeline.file("own.yaml", "cents_per_item: metadata.amount / metadata.items\n")
+    checked = pipeline.ask(*features, "check", file)
+    assert "cents_per_item" in [one["name"] for one in checked["features"]]
+    pushed = pipeline.ask(*features, "push", file, "--note", "Cents")
+    assert pushed["features"] == checked["features"]
+    assert pipeline.ask(*features, "show") == {name: pushed[name] for name in ("featureSet", "features")}
+    broken = pipeline.run(*features, "push", pipeline.file("broken.yaml", "cents: metadata.amount /\n"))
+    assert (broken.returncode, "line 1" in broken.stderr) == (1, True), broken.stderr
+    pipeline.ask(*features, "push", pipeline.file("other.yaml", "cents: metadata.amount * 100\n"))
+    assert pipeline.ask(*features, "rollback")["features"] == pushed["features"]
+    versions = pipeline.ask(*features, "versions")
+    assert [one["note"] for one in versions][-1] == "Cents"
+    # The store says the same of itself.
+    local = pipeline.service.cli(*features, "versions", "--tenant", pipeline.tenant_id, "--json")
+    assert local == versions
+    shown = pipeline.service.cli(*features, "show", "--tenant", pipeline.tenant_id, "--json")
+    assert shown == pipeline.ask(*features, "show")
+    assert pipeline.run(*features, "push", file, "--by", "me").returncode == 2
+
+
 def test_a_backtest_is_waited_for_and_held_to_expectations(pipeline: Pipeline) -> None:
     file = pipeline.file("rules.yaml", RULES_TEXT)
     pipeline.run("rules", "push", file, "--yes")

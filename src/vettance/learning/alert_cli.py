@@ -78,7 +78,7 @@ def list_alert_models(tenant_id: str, as_json: bool, data: str | None) -> None:
 
     setting, rows = work_on(data, tenant_id, work)
     found = [alert_model_out(setting, *row) for row in rows]
-    show_models(found, _said_of(setting), setting, as_json=as_json)
+    show_models(found, _said_of(setting), failure=setting.failure, as_json=as_json)
 
 
 @alerts.command("card")

@@ -14,6 +14,7 @@ from vettance.learning.drift import WARNED_MIN, WEIGHED_ROWS_MIN
 from vettance.learning.feature_cli import features
 from vettance.learning.steering_cli import add_steering_commands, described, said_of, work_on
 from vettance.learning.training_cli import request, show_card, show_models
+from vettance.rules.remote_rules import RemoteRules, tenant_or_server
 from vettance.rules.version_cli import VERSION, tenant_option
 from vettance.wire.payload import encode, timestamp
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from vettance.db.engine import Store
     from vettance.models.sql import ModelSetting
 
+_PATH = "/models"
+_NONE_SERVES = "no model is in service"
 _WEEKS_SHOWN = 26
 _SHOWN = 12
 
@@ -58,14 +61,24 @@ def train(tenant_id: str, wait: bool, as_json: bool, data: str | None) -> None:
 
 
 @model.command("list")
-@tenant_option
+@tenant_or_server
 @json_option
 @data_option
-def list_models(tenant_id: str, as_json: bool, data: str | None) -> None:
+def list_models(tenant_id: str, server: RemoteRules | None, as_json: bool, data: str | None) -> None:
     """List the models of a tenant, newest first.
 
     Example: vettance model list --tenant ten_0190… --json
     """
+    if server is not None:
+        answers = server.every(_PATH)
+        words = "".join(
+            f"In service: model {one['version']}, mode {one['mode']}." for one in _serving(answers)
+        )
+        show_models(
+            [_row_of(one) for one in answers], words or "In service: the rules alone.", as_json=as_json
+        )
+        return
+    from vettance.learning.answers import model_answer
     from vettance.learning.change_models import find_setting
     from vettance.models.sql import select_models
 
@@ -73,20 +86,26 @@ def list_models(tenant_id: str, as_json: bool, data: str | None) -> None:
         return await find_setting(store, tenant_id), await store.read(select_models(tenant_id))
 
     setting, rows = work_on(data, tenant_id, work)
-    found = [_row(setting, *row) for row in rows]
-    show_models(found, said_of(setting), setting, as_json=as_json)
+    found = [_row_of(_plain(model_answer(setting, *row, whole=False))) for row in rows]
+    show_models(found, said_of(setting), failure=setting.failure, as_json=as_json)
 
 
-def _row(setting: ModelSetting, version: int, card: str, created_at_ms: int) -> dict[str, Any]:
-    members = msgspec.json.decode(card)
+def _plain(answer: msgspec.Struct) -> dict[str, Any]:
+    """Return an answer as a service gives it."""
+    found: dict[str, Any] = msgspec.json.decode(encode(answer))
+    return found
+
+
+def _serving(answers: list[Any]) -> list[Any]:
+    return [one for one in answers if one["state"] == "champion"]
+
+
+def _row_of(answer: dict[str, Any]) -> dict[str, Any]:
+    card = answer["card"]
     return {
-        "version": version,
-        "state": "champion" if version == setting.champion else "challenger",
-        "createdAt": timestamp(created_at_ms),
-        "rows": members.get("rows"),
-        "frauds": members.get("frauds"),
-        "averagePrecision": members.get("averagePrecision"),
-        "before": members.get("averagePrecisionBefore"),
+        **{name: answer[name] for name in ("version", "state", "createdAt")},
+        **{name: card.get(name) for name in ("rows", "frauds", "averagePrecision")},
+        "before": card.get("averagePrecisionBefore"),
     }
 
 
@@ -107,10 +126,12 @@ def show_setting(tenant_id: str, as_json: bool, data: str | None) -> None:
 
 @model.command("card")
 @click.argument("version", type=VERSION, required=False)
-@tenant_option
+@tenant_or_server
 @json_option
 @data_option
-def card(version: int | None, tenant_id: str, as_json: bool, data: str | None) -> None:
+def card(
+    version: int | None, tenant_id: str, server: RemoteRules | None, as_json: bool, data: str | None
+) -> None:
     """Show the card of a model (the one in service): what it was made from, and what was measured.
 
     Example: vettance model card 3 --tenant ten_0190…
@@ -121,7 +142,12 @@ def card(version: int | None, tenant_id: str, as_json: bool, data: str | None) -
         setting, stored = await _find(store, tenant_id, version)
         return model_answer(setting, stored.version, stored.card, stored.created_at_ms, whole=True)
 
-    found = msgspec.json.decode(encode(work_on(data, tenant_id, work)))
+    if server is not None:
+        if version is None and not (serving := _serving(server.every(_PATH))):
+            fail(_NONE_SERVES)
+        found = server.get(f"{_PATH}/{serving[0]['version'] if version is None else version}")
+    else:
+        found = _plain(work_on(data, tenant_id, work))
     members = found["card"]
     words = (
         f"made from {members['rows']:,} rows and "
@@ -140,7 +166,7 @@ async def _find(store: Store, tenant: str, version: int | None) -> Any:
     wanted = setting.champion if version is None else version
     rows = await store.read(select_model(tenant, wanted)) if wanted is not None else []
     if not rows:
-        fail("no model is in service" if version is None else f"the tenant has no model {version}")
+        fail(_NONE_SERVES if version is None else f"the tenant has no model {version}")
     return setting, StoredModel(*rows[0])
 
 

@@ -64,15 +64,15 @@ def request(
 
 
 def show_models(
-    found: Sequence[dict[str, Any]], said: str, setting: TrainedSetting, *, as_json: bool
+    found: Sequence[dict[str, Any]], said: str, *, failure: str | None = None, as_json: bool
 ) -> None:
     """Show a table of models below what is in service, or the models alone for scripts."""
     if as_json:
         show(list(found), "", as_json=True)
         return
     click.echo(said)
-    if setting.failure is not None:
-        click.echo(f"The last training gave no model: {setting.failure}.")
+    if failure is not None:
+        click.echo(f"The last training gave no model: {failure}.")
     show_table("Models", list(found), as_json=False)
 
 

@@ -24,7 +24,12 @@ _ANSWER_S_MAX: Final = 60.0
 _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGE: Final = 100
 #: What is not there where the service answers 404: a part of its path, a noun, the command that lists it.
-_SHOWN_BY: Final = (("/snoozes/", "snooze", "snoozes"), ("/rulesets/", "version", "list"))
+_SHOWN_BY: Final = (
+    ("/snoozes/", "snooze", "snoozes"),
+    ("/rulesets/", "version", "list"),
+    ("/models/features/", "version", "features versions"),
+    ("/models/", "model", "list"),
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -153,9 +158,9 @@ class _NotAsked(click.ClickException):
 
 def _missing(path: str, message: str) -> str:
     """Return which thing is not there, in the words of the same command with a store."""
-    group = "aml" if path.startswith("/aml/") else "rules"
     for part, noun, command in _SHOWN_BY:
         if part in path:
+            group = "model" if path.startswith("/models/") else "aml" if path.startswith("/aml/") else "rules"
             return f"there is no such {noun}; `vettance {group} {command}` shows them"
     return message
 
