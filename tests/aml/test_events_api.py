@@ -211,8 +211,7 @@ def test_aml_events_are_not_fraud_events(officer: Caller) -> None:
 
 
 def test_a_summary_counts_one_thing_as_one(other_officer: Caller) -> None:
-    earlier = "in earlier events within 60 days"
-    summaries = None, f" 1 customer {earlier}", f" 2 different customers {earlier}"
+    summaries = None, " In the 60 days before: 1 customer.", " In the 60 days before: 2 customers."
     for number, summary in enumerate(summaries):
         body = event(
             eventName="card.added",
@@ -231,6 +230,22 @@ def test_sums_of_a_summary_are_of_earlier_events_in_their_currency(other_officer
     customer = {"externalId": "pays-in-yen", "metadata": {"segment": "person"}}
     answers = [other_officer.post(PATH, event(customer=customer, metadata=metadata)) for _ in range(3)]
     said = " ".join(alert["summary"] for answer in answers for alert in answer.json["alerts"])
-    assert "; 1 earlier event of money, in cash, with amount of at least 60,000 within 4 days" in said
-    assert "; 1,200,000.00 in all in earlier events in cash below" in said
-    assert "600,000.00 at most in earlier events of" in said
+    assert "; in the 4 days before: 1 such event." in said
+    assert "; in the 3 days before: 2 such events, 1,200,000.00 JPY." in said
+
+
+def test_a_summary_is_two_short_sentences_that_say_each_thing_once(other_officer: Caller) -> None:
+    customer = {"externalId": "is-paid", "metadata": {"segment": "person"}}
+    for number in range(5):
+        metadata = {
+            "amount": 2_000,
+            "currency": "EUR",
+            "direction": "in",
+            "counterpartyId": f"payer-{number}",
+        }
+        answer = other_officer.post(PATH, event(customer=customer, metadata=metadata))
+    for alert in answer.json["alerts"]:
+        assert alert["summary"].count(". ") == 1
+        assert len(alert["summary"]) < 260
+        assert "that meet the rule's condition" not in alert["summary"]
+    assert "; in the 7 days before: 4 senders, 8,000.00 EUR." in answer.json["alerts"][0]["summary"]

@@ -28,9 +28,11 @@ def test_three_such_amounts_alert_in_whatever_order_they_come(
     assert [one["status"] for one in answers] == ["CLEAR", "CLEAR", "ALERTED"]
     (alert,) = answers[2]["alerts"]
     # Only before the newest of them, both others are earlier.
-    said, unsaid = ("earlier", "other") if order[2] == 1 else ("other", "earlier")
-    assert f"2 {said} events" in alert["summary"]
-    assert f"{unsaid} events" not in alert["summary"]
+    said, unsaid = (
+        ("in the 2 days before", "within the") if order[2] == 1 else ("within the 2 days", "before:")
+    )
+    assert f"{said}: 2 such events" in alert["summary"]
+    assert unsaid not in alert["summary"]
 
 
 def test_several_senders_alert_in_whatever_order_they_come(other_officer: Caller) -> None:

@@ -60,8 +60,8 @@ def test_the_tables_of_typologies_and_of_the_catalogue_name_rules_that_are_there
 def test_what_the_pack_wants_remembered_is_bounded() -> None:
     plan = compile_ruleset(PACK, aml_schema()).plan
     assert len(plan.keys) <= 12
-    assert len(plan.series) <= 64
-    assert len(plan.aggregates) <= 104
+    assert len(plan.series) <= 66
+    assert len(plan.aggregates) <= 109
 
 
 def test_the_manual_page_is_that_of_the_pack() -> None:

@@ -52,6 +52,24 @@ def worth_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
     return read
 
 
+def unit_price_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
+    """Read what one of the goods of a trade costs: as told, else invoice or amount by the quantity."""
+
+    def read(event: AmlEvent) -> float | None:
+        transfer = event.transfer
+        if transfer.goods is None:
+            return None
+        price = transfer.unit_price
+        if price is None:
+            total = transfer.invoice_amount if transfer.invoice_amount is not None else transfer.amount
+            if total is None or transfer.quantity is None or transfer.quantity <= 0:
+                return None
+            price = total / transfer.quantity
+        return price / currencies.scale(transfer.currency) if price > 0 else None
+
+    return read
+
+
 def income_worth_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
     """Read the same of the declared income, which is in the currency of the event."""
 

@@ -33,6 +33,7 @@ _WORDS: Final = {
     "wages": "of pay",
     "regular": "by standing order",
     "worth": "amount",
+    "unit_price": "unit price",
 }
 #: Those of them that are several of something.
 _SEVERAL: Final = frozenset({"senders", "receivers", "counterparties", "customers", "accounts", "places"})

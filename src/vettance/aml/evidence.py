@@ -1,24 +1,39 @@
 """Figures: what a rule counted, in plain words for the summary of an alert, and exactly for its record."""
 
 import datetime as dt
-from collections.abc import Sequence
-from typing import Any, Final
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent
-from vettance.aml.condition_words import condition_in_words, name_in_words, one_of
+from vettance.aml.condition_words import name_in_words, one_of
 from vettance.rules.compiler import CompiledRules
 from vettance.rules.expression import AggregateExpression
 from vettance.rules.language import CheckedText, check
 from vettance.rules.rule import Rule
 from vettance.rules.schema import Schema
-from vettance.velocity.aggregates import AGGREGATES
 from vettance.velocity.port import Value
 
 SUMMARY_CHARS_MAX: Final = 1_000
 
+#: What an officer wants to read of what was counted; names whose numbers are scaled; ways of money.
+_TELLING: Final = frozenset({"count", "distinct", "sum", "avg"})
+_IN_UNITS: Final = frozenset({"worth", "unit_price"})
+_WAYS: Final = (("incoming", " in"), ("outgoing", " out"))
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+class Money(NamedTuple):
+    """How sums of units are said in the currency of an event: how many of it make one, and its code."""
+
+    scale: float
+    currency: str | None
+
+    def said(self, units: float) -> str:
+        """Write a sum in the currency of the event."""
+        return f"{units * self.scale:,.2f}{f' {self.currency}' if self.currency else ''}"
 
 
 class Figures(msgspec.Struct, rename="camel", frozen=True):
@@ -65,12 +80,11 @@ class EvidenceWriter:
         worth = known.get("worth")
         scale = event.transfer.amount / worth if worth and event.transfer.amount is not None else 1.0
         scale = float(f"{scale:.6g}")  # As the table of currencies has it: the division leaves noise.
-        parts = [_money(event)]
-        for found in checked.aggregates:
-            said_of = _said(found, counted[found.text], scale, as_if_last=as_if_last)
-            if said_of is not None and said_of not in parts:
-                parts.append(said_of)
-        parts += _shape(event, checked.names)
+        money = Money(scale, event.transfer.currency)
+        counts = _counts(checked.aggregates, counted, money, as_if_last=as_if_last)
+        parts = [_money(event), *_shape(event, checked.names), *counts]
+        if "unit_price" in checked.names and known.get("unit_price") is not None:
+            parts.insert(1, f"one costs {money.said(known['unit_price'])}")
         said = "; ".join(part for part in parts if part)
         summary = f"{rule.explanation} {said[:1].upper()}{said[1:]}." if said else rule.explanation
         return summary[:SUMMARY_CHARS_MAX], values
@@ -94,31 +108,57 @@ def _name(party: str) -> str:
     return party.partition(":")[2]
 
 
-def _said(found: AggregateExpression, value: Value, scale: float, *, as_if_last: bool) -> str | None:
-    """Say one aggregate in words, money in the currency of the event; what counted nothing says nothing.
+def _counts(
+    aggregates: Sequence[AggregateExpression],
+    counted: Mapping[str, Value],
+    money: Money,
+    *,
+    as_if_last: bool,
+) -> list[str]:
+    """Say what was counted, each thing once: over the shortest of the spans that the rule asks it of.
 
-    A span that ends after the event is left out: readers would count it up to the event.
+    What a customer is used to, the extremes and the conditions are left out: `figures` have all of them, and
+    the explanation of the rule says which events are meant.
     """
-    pattern = AGGREGATES[found.kind].phrase
-    if pattern is None or type(value) not in (int, float) or not value:
+    shortest: dict[tuple[str, str], tuple[int, str]] = {}
+    for found in aggregates:
+        value = counted[found.text]
+        if type(value) not in (int, float) or not value or found.kind not in _TELLING:
+            continue
+        assert isinstance(value, int | float)
+        condition = found.condition.text if found.condition is not None else ""
+        way = next((said for word, said in _WAYS if re.search(rf"\b{word}\b", condition)), "")
+        named = found.value.text if found.value is not None else ""
+        said = _said(found.kind, named, value, way, money)
+        if said is not None:
+            key = named if found.kind == "distinct" else found.kind, way
+            if key not in shortest or found.window_ms < shortest[key][0]:
+                shortest[key] = found.window_ms, said
+    if any(kind not in _TELLING for kind, _ in shortest):
+        # Who was counted says more than how often.
+        shortest = {key: one for key, one in shortest.items() if key[0] != "count"}
+    spans: dict[int, list[str]] = {}
+    for window_ms, said in shortest.values():
+        spans.setdefault(window_ms, []).append(said)
+    # Readers would count a span that ends after the event up to the event.
+    span = "within the {}: {}" if as_if_last else "in the {} before: {}"
+    return [
+        span.format(_span(window_ms / 1000).removeprefix("1 "), ", ".join(found))
+        for window_ms, found in sorted(spans.items())
+    ]
+
+
+def _said(kind: str, named: str, value: float, way: str, money: Money) -> str | None:
+    """Say one count, sum or mean; None of what has no plain name."""
+    if kind == "count":
+        return f"{value:,.0f} such event{'' if value == 1 else 's'}{way}"
+    if named and not named.replace(".", "").replace("_", "").isalnum():
         return None
-    if as_if_last and "{span}" in pattern:
-        return None
-    if found.value is not None and found.value.text == "worth" and type(value) in (int, float):
-        value = float(value) * scale
-    which = f" {condition_in_words(found.condition.text, scale)}" if found.condition is not None else ""
-    assert isinstance(value, int | float)
-    what = name_in_words(found.value.text) if found.value else ""
-    what = one_of(what) if value == 1 else f"different {what}"
-    return pattern.format(
-        value=value,
-        order="other" if as_if_last else "earlier",
-        events="event" if value == 1 else "events",
-        which=which,
-        what=what,
-        window=_span(found.window_ms / 1000),
-        span=_span(float(value)),
-    )
+    if kind == "distinct":
+        what = name_in_words(named)
+        return f"{value:,.0f} {one_of(what) if value == 1 else what}"
+    sum_of = money.said(value) if named in _IN_UNITS else f"{value:,.2f}"
+    return f"{sum_of}{way}" if kind == "sum" else f"{sum_of} on average{way}"
 
 
 def _span(seconds: float) -> str:

@@ -19,6 +19,7 @@ from vettance.aml.aml_fields import (
     large,
     place,
     round_sum,
+    unit_price_of,
     weekday,
     worth_of,
 )
@@ -184,6 +185,7 @@ def _transfer_fields() -> tuple[Field, ...]:
             "invoice_amount", "transfer.invoice_amount", "What the invoice of a trade says.", number, ANYTHING
         ),
         _plain("market_value", "transfer.market_value", "What the goods are worth.", number, ANYTHING),
+        _plain("goods", "transfer.goods", "Which goods are traded, in small letters.", domain=_WORD),
         Field("instrument", Type.TEXT, instrument, "The card, wallet or mandate used or added."),
         Field("adds_instrument", flag, adds_instrument, "Whether an instrument is new, by category or name."),
     )
@@ -199,6 +201,7 @@ def _money_fields(currencies: Currencies) -> tuple[Field, ...]:
             "The amount in units of about a dollar or euro, by the scale of its currency.",
             domain=NOT_NEGATIVE,
         ),
+        Field("unit_price", number, unit_price_of(currencies), "The price of one unit.", None, NOT_NEGATIVE),
         Field(
             "customer.income_worth",
             number,

@@ -29,6 +29,9 @@ KNOWN_MEMBERS: Final = (
     ("description", "The text on the statement."),
     ("invoiceAmount", "What the invoice of a trade says."),
     ("marketValue", "What the goods of a trade are worth."),
+    ("goodsCode", "Which goods are traded: a code of yours or of a tariff, else what they are called."),
+    ("quantity", "How many of them, in the unit that you always state for these goods."),
+    ("unitPrice", "What one of them costs; without it, the invoice or amount by the quantity."),
     ("instrumentId", "The card, wallet or mandate that was used or added."),
     ("status", "How it ended; what failed moves no money."),
     ("city", "Where it was done."),
@@ -91,6 +94,10 @@ _OTHER_WORDS: Final[dict[str, str]] = {
     "invoiceAmount": "invoiceValue invoicedAmount invoiceTotal",
     "marketValue": "goodsMarketValue fairMarketValue estimatedMarketValue marketValueOfGoods goodsValue"
     " fairValue marketPrice",
+    "goodsCode": "hsCode tariffCode commodityCode productCode itemCode sku goodsId productId commodity goods"
+    " goodsName goodsType goodsDescription commodityName productName productDescription itemDescription",
+    "quantity": "qty goodsQuantity goodsQty numberOfUnits unitCount units netWeight netWeightKg weightKg",
+    "unitPrice": "pricePerUnit unitValue unitCost goodsUnitPrice invoiceUnitPrice pricePerKg",
     "instrumentId": "paymentInstrumentId cardHash cardId cardToken walletId mandateId iban",
     "status": "outcome transactionStatus paymentStatus result",
     "city": "branchId branch branchCode branchName",
@@ -104,7 +111,14 @@ _OTHER_WORDS: Final[dict[str, str]] = {
     "receiverAccount": _words(_TO, *_ACCOUNTS),
 }
 #: Of these an object, such as `{"value": 5, "currency": "EUR"}`, says something by itself.
-AMOUNTS: Final = ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmount", "marketValue")
+AMOUNTS: Final = (
+    "amount",
+    "balanceAfter",
+    "declaredMonthlyIncome",
+    "invoiceAmount",
+    "marketValue",
+    "unitPrice",
+)
 #: What says in `customer.metadata` what kind of customer it is; of an event, these words say what it is.
 _SEGMENT_OF_PROFILE: Final = ("type", "kind", "entityType", "entity_type")
 
@@ -121,7 +135,7 @@ PROFILE_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
 
 
 #: Objects around what an event says: `{"transaction": {"creditor": {"name": "Ann"}}}` names a creditor.
-_WRAPPERS: Final = ("transaction", "transfer", "payment", "details", "data")
+_WRAPPERS: Final = ("transaction", "transfer", "payment", "trade", "details", "data")
 #: The spellings of amounts in minor units, such as cents.
 MINOR_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
     name: minor_spellings(SPELLINGS[name], of_event=name == "amount") for name in AMOUNTS

@@ -88,7 +88,7 @@ TYPOLOGY_RULES: Final = (
         ("turnover-above-income", "turnover-above-business", "turnover-begun", "turnover-unlike-peers"),
     ),
     ("Mule: new account, money in, cash out", ("mule", "mule-begun")),
-    ("Trade mispricing", ("mispriced-trade", "paid-beside-invoice")),
+    ("Trade mispricing", ("mispriced-trade", "mispriced-goods", "paid-beside-invoice")),
     ("Early repayment", ("early-repayment",)),
     ("New payment instrument, then a large transfer", ("new-instrument-large", "new-instrument-begun")),
     (

@@ -16,7 +16,7 @@ from vettance.aml.member_spellings import (
     read_profile,
 )
 from vettance.clock import DAY_MS
-from vettance.decisions.field_readers import read_amount, read_id, read_word
+from vettance.decisions.field_readers import read_amount, read_id, read_number, read_word
 from vettance.reference.jurisdictions import country_of
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, read_moment
 from vettance.wire.suggestions import KnownNames
@@ -57,6 +57,9 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
     description: str | None = None
     invoice_amount: float | int | None = None
     market_value: float | int | None = None
+    goods: str | None = None
+    quantity: float | int | None = None
+    unit_price: float | int | None = None
     instrument: str | None = None
     city: str | None = None
 
@@ -270,6 +273,9 @@ def read_transfer(
         description=read_word(said.get("description")),
         invoice_amount=read_amount(said.get("invoiceAmount")),
         market_value=read_amount(said.get("marketValue")),
+        goods=_goods(said.get("goodsCode")),
+        quantity=read_number(said.get("quantity")),
+        unit_price=read_amount(said.get("unitPrice")),
         instrument=read_id(said.get("instrumentId")),
         city=read_id(said.get("city")),
     )
@@ -339,6 +345,11 @@ def _segment(said: str | None) -> str | None:
 
 def _upper(value: Any) -> str | None:
     return (value.strip().upper() or None) if type(value) is str else None
+
+
+def _goods(value: Any) -> str | None:
+    name = read_id(value)
+    return " ".join(name.lower().split())[:STRING_CHARS_MAX] if name is not None else None
 
 
 def _text(value: Any) -> str | None:
