@@ -134,5 +134,9 @@ def test_russian_numbers_in_latin_letters_are_numbers() -> None:
     assert compared("OOO Vtoraya Stroitelnaya Kompaniya", "First Construction Company LLC") < 75
 
 
+def test_czech_and_slovak_write_one_name() -> None:
+    assert compared("Institut pro rozvoj granitu", "Inštitút pre rozvoj granitu") >= 90
+
+
 def test_a_company_form_is_not_read_by_its_sound() -> None:
     assert compared("ООО «Торговый дом Весна»", "UE Belarusian Oil Trade House") < 75
