@@ -9,7 +9,7 @@ import pytest
 from tests.databases import ask
 from tests.db.rows import use
 from vettance.db.bulk_inserts import BulkInserts, WaitingRows
-from vettance.db.dialect import BULK_ROWS, form_of
+from vettance.db.dialect import bulk_rows, form_of
 from vettance.db.engine import Clash, Statement, everyone, insert
 from vettance.db.postgres import PostgresStore
 from vettance.db.tables import CHANGE, QUOTA_USE, Insert
@@ -17,6 +17,7 @@ from vettance.tenants.sql import note_change
 
 _NOTE = Insert(CHANGE, "area, tenant, subject, at_ms")
 _SUM = Insert(QUOTA_USE, "tenant, hour, used", key="tenant, hour", adds="used")
+_MOST = bulk_rows(_NOTE)
 
 
 def _wait(waiting: WaitingRows, into: Insert, rows: list[tuple[Any, ...]]) -> None:
@@ -25,7 +26,7 @@ def _wait(waiting: WaitingRows, into: Insert, rows: list[tuple[Any, ...]]) -> No
     waiting.add(form, into, rows)
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, BULK_ROWS, BULK_ROWS + 1, 3 * BULK_ROWS])
+@pytest.mark.parametrize("count", [1, 2, 5, _MOST, _MOST + 1, 3 * _MOST])
 async def test_rows_of_several_tables_go_along_with_a_question(emptied: str, count: int) -> None:
     waiting, inserts = WaitingRows(), BulkInserts()
     _wait(waiting, _NOTE, [("lists", "ten_a", f"{number}", 1) for number in range(count)])
@@ -38,7 +39,7 @@ async def test_rows_of_several_tables_go_along_with_a_question(emptied: str, cou
     finally:
         await connection.close()
     assert [row[0] for row in answer] == ["asked", "too"]
-    assert len(sent) == -(-count // BULK_ROWS)
+    assert len(sent) == -(-count // _MOST)
     noted = ask(emptied, "SELECT subject FROM change ORDER BY seq")
     assert [subject for (subject,) in noted] == [f"{number}" for number in range(count)]
     assert sum(used for (used,) in ask(emptied, "SELECT used FROM quota_use")) == count

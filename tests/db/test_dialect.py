@@ -2,7 +2,7 @@
 
 import pytest
 
-from vettance.db.dialect import BULK_ROWS, add_up, arrange, bulk_size, bulk_text, form_of, numbered
+from vettance.db.dialect import add_up, arrange, bulk_rows, bulk_size, bulk_text, form_of, numbered
 from vettance.db.engine import COUNTED, NOTHING, Statement, insert, scoped
 from vettance.db.tables import API_KEY, DELIVERY, INTEREST, MESSAGE, SUBSCRIPTION, TENANT, Insert, Table
 
@@ -23,7 +23,10 @@ def test_a_bulk_insert_takes_up_to_as_many_rows_as_it_is_written_for() -> None:
         "$4::int8), ($5, $6, $7, $8)) AS given LIMIT $9 ON CONFLICT (tenant, day) DO UPDATE SET "
         "hits = hits.hits + excluded.hits, misses = hits.misses + excluded.misses"
     )
-    assert [bulk_size(rows) for rows in (2, 3, 5, 16, 17, BULK_ROWS)] == [2, 4, 8, 16, 32, 32]
+    assert [bulk_size(rows) for rows in (1, 2, 3, 5, 16, 17, 256)] == [1, 2, 4, 8, 16, 32, 256]
+    assert bulk_rows(ADDED) == 256
+    wide = Insert(HITS, ", ".join(f"column_{number}" for number in range(20)))
+    assert bulk_rows(wide) == 64
 
 
 @pytest.mark.parametrize(

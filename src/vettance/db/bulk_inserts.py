@@ -1,10 +1,10 @@
 """Bulk inserts: rows of several tables on their way into PostgreSQL, as many as possible at once."""
 
+import itertools
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from vettance.db.dialect import BULK_ROWS, Form, add_up, bulk_size, bulk_text
+from vettance.db.dialect import Form, add_up, bulk_rows, bulk_size, bulk_text
 from vettance.db.tables import Insert, Tables
 
 _FIRST_PLACE: Final = "$1"
@@ -14,6 +14,13 @@ class _Part(NamedTuple):
     form: Form
     into: Insert
     rows: Sequence[Sequence[Any]]
+
+    def pieces(self) -> "list[_Part]":
+        """Return it as parts that one insert takes each."""
+        most = bulk_rows(self.into)
+        return [
+            self._replace(rows=self.rows[start : start + most]) for start in range(0, len(self.rows), most)
+        ]
 
 
 class WaitingRows:
@@ -37,11 +44,8 @@ class WaitingRows:
         """Return what waited, as statements: of each table as many rows as one insert takes."""
         parts, self.parts = self.parts, []
         self._changed.clear()
-        longest = max((len(part.rows) for part in parts), default=0)
-        return [
-            [part._replace(rows=rows) for part in parts if (rows := part.rows[start : start + BULK_ROWS])]
-            for start in range(0, longest, BULK_ROWS)
-        ]
+        pieces = [part.pieces() for part in parts]
+        return [[piece for piece in together if piece] for together in itertools.zip_longest(*pieces)]
 
 
 class BulkInserts:
@@ -73,7 +77,7 @@ class BulkInserts:
         text = self._texts.get(key) or await self._build(connection, parts, key)
         args: list[Any] = []
         for (into, size), part in zip(key[1], parts, strict=True):
-            args += chain.from_iterable(part.rows)
+            args += itertools.chain.from_iterable(part.rows)
             args += [None] * (into.width * (size - len(part.rows)))
             args.append(len(part.rows))
         if question:

@@ -13,9 +13,9 @@ from vettance.db.tables import Insert, Tables
 
 _CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
 #: A text for each number of rows would fill the cache of prepared statements; these waste less than half.
-_BULK_SIZES: Final = (1, 2, 4, 8, 16, 32)
-#: Most rows of one bulk insert. One of the widest table is a text of seven kilobytes then.
-BULK_ROWS: Final = _BULK_SIZES[-1]
+_BULK_SIZES: Final = tuple(1 << power for power in range(9))
+#: Most arguments of one bulk insert, which is a text of eight kilobytes then: 64 decisions, or 256 texts.
+_BULK_ARGS_MAX: Final = 1_300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,13 @@ def numbered(sql: str) -> str:
 
 def bulk_size(rows: int) -> int:
     """Return the least number of rows that a bulk insert is written for and that holds so many."""
-    return next((size for size in _BULK_SIZES if size >= rows), BULK_ROWS)
+    return next((size for size in _BULK_SIZES if size >= rows), _BULK_SIZES[-1])
+
+
+@functools.cache
+def bulk_rows(into: Insert) -> int:
+    """Return the most rows that go in one insert of a table."""
+    return max(size for size in _BULK_SIZES if size == 1 or size * into.width <= _BULK_ARGS_MAX)
 
 
 def bulk_text(into: Insert, types: Sequence[str], size: int, before: int = 0) -> str:

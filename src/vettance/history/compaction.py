@@ -30,7 +30,10 @@ from vettance.terms import sql as terms_sql
 from vettance.terms.find_terms import find_terms
 
 LOOK_S: Final = 0.25
-_STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
+#: Rows of a full-text index in one commit: a millisecond of the embedded store's writer, a few of PostgreSQL,
+#: where each commit waits for its turn among those of all processes.
+STEP: Final = 64
+SHARED_STEP: Final = 256
 
 
 class Compactor:
@@ -40,10 +43,11 @@ class Compactor:
     again: terms that exist already are reused, and the chunk itself is one commit.
     """
 
-    def __init__(self, store: Store, *, chunk: int = CHUNK, at_once: int = AT_ONCE) -> None:
+    def __init__(self, store: Store, *, chunk: int = CHUNK, at_once: int = AT_ONCE, step: int = STEP) -> None:
         self._store = store
         self._chunk = chunk
         self._at_once = at_once
+        self._step = step
         #: Up to where the log of all tenants was looked at.
         self._end = 0
         self._compacted: dict[str, int] = {}
@@ -99,9 +103,9 @@ class Compactor:
         if columns is None:
             return 0
         size, last = len(columns["seq"]), int(columns["seq"][-1])
-        for start in range(0, size, _STEP):
+        for start in range(0, size, self._step):
             await asyncio.sleep(0)
-            ids = ids_of(columns, start, start + _STEP)
+            ids = ids_of(columns, start, start + self._step)
             await self._store.write(*terms_sql.insert_id_search(ids))
         try:
             await self._store.write(
@@ -160,9 +164,9 @@ class Compactor:
         """Get to know the term of every text of some decisions, giving new ones to those that have none."""
         known.update(await find_terms(self._store, tenant, [text for text in texts if text not in known]))
         fresh = [text for text in texts.items() if text[0] not in known]
-        for start in range(0, len(fresh), _STEP):
+        for start in range(0, len(fresh), self._step):
             await asyncio.sleep(0)
-            added = await self._add(tenant, fresh[start : start + _STEP])
+            added = await self._add(tenant, fresh[start : start + self._step])
             known.update((term.value, term) for term in added)
         # Also those that another process has added meanwhile, maybe for other fields.
         for value, fields in texts.items():

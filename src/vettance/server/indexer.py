@@ -12,7 +12,7 @@ from vettance.db.engine import Store, StoreDown
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.deployment.companion_process import Companion
 from vettance.deployment.connect import stores_of
-from vettance.history.compaction import Compactor
+from vettance.history.compaction import SHARED_STEP, STEP, Compactor
 from vettance.ops.gauges import keep_noting, keep_reporting_failures
 from vettance.quality.count_decisions import DecisionLogs
 from vettance.quality.count_rules import RuleCounter
@@ -41,6 +41,7 @@ class Indexer:
         fraud, aml = network_schema(settings), aml_schema(settings.jurisdictions)
         self._store = store
         self._meters = meters
+        self._step = SHARED_STEP if settings.database_url else STEP
         self._fraud_rules = RuleCache(lambda text: compile_document(text, fraud), schema=fraud)
         self._aml_rules = RuleCache(lambda text: compile_document(text, aml))
         self._stopping = asyncio.Event()
@@ -54,7 +55,7 @@ class Indexer:
         tenants = await self._read_tenants()
         logs = DecisionLogs(self._store, self._fraud_rules), WatchLogs(self._store, self._aml_rules)
         tasks = [
-            asyncio.create_task(Compactor(self._store).run(tenants)),
+            asyncio.create_task(Compactor(self._store, step=self._step).run(tenants)),
             *(asyncio.create_task(RuleCounter(self._store, one, tenants).run()) for one in logs),
             asyncio.create_task(keep_reporting_failures(self._meters)),
             asyncio.create_task(keep_noting(self._store)),
