@@ -52,7 +52,9 @@ def body_with(name: str, holder: str, members: JSON, *, full: bool) -> JSON:
     signals: JSON = {"fields": {"x": 1}, "mouse": {"x": 1}}
     if full:
         signals |= {"acceptLanguage": "de", "languages": ["de"], "timezoneOffset": 600}
-    metadata: JSON = {"ip_country": "DE", "amount": 20_000, "counterparty_id": "x"} if full else {}
+    metadata: JSON = (
+        {"ip_country": "DE", "amount": 20_000, "counterparty_id": "x", "goods": "x"} if full else {}
+    )
     customer: JSON = {"externalId": "c"}
     match holder:
         case "metadata":
