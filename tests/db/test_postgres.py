@@ -20,7 +20,7 @@ from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql as screening_sql
 from vettance.db import postgres, postgres_link, postgres_schema
 from vettance.db.dialect import form_of
-from vettance.db.engine import Misuse, Statement, StoreDown, everyone, scoped
+from vettance.db.engine import Clash, Misuse, Statement, StoreDown, everyone, scoped
 from vettance.db.migrate import SchemaRefused, migrate, migrations
 from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_analyze import ROWS_MIN, count, select_grown
@@ -529,6 +529,28 @@ async def test_a_process_that_stops_in_the_middle_holds_the_others_up_for_a_mome
     with pytest.raises(postgres_link.ERRORS):
         await stopped.execute("COMMIT")
     stopped.terminate()
+
+
+async def test_what_nobody_follows_is_written_out_of_turn(shared: PostgresStore, emptied: str) -> None:
+    texts = [terms_sql.Term(number, f"text {number}", 1) for number in range(1, 100)]
+    holder = await postgres_link.connect(emptied, statement_s_max=10, writes=True)
+    await holder.execute(f"BEGIN; SELECT pg_advisory_xact_lock({TURN})")
+    async with asyncio.timeout(5):
+        await shared.write(*terms_sql.insert_terms("ten_a", texts), *terms_sql.insert_term_search(texts))
+        await shared.write(*terms_sql.insert_id_search([(1, "evt_0123456789abcdef")]))
+    with pytest.raises(Clash):
+        await shared.write(*terms_sql.insert_terms("ten_a", texts[:1]))
+    # What comes behind a write that takes a turn waits with it: writes keep their order.
+    used = asyncio.create_task(shared.write(use("ten_a", 1)))
+    await asyncio.sleep(0)
+    found = asyncio.create_task(shared.write(*terms_sql.insert_id_search([(2, "evt_00000000000000ff")])))
+    done, _ = await asyncio.wait({used, found}, timeout=0.3)
+    assert not done
+    await holder.execute("COMMIT")
+    await postgres_link.part(holder)
+    assert await used == [1]
+    await found
+    assert len(await shared.read(terms_sql.select_terms("ten_a", [term.value for term in texts]))) == 99
 
 
 @pytest.mark.parametrize("writes", [False, True], ids=["read", "write"])

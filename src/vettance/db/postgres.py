@@ -25,6 +25,7 @@ from vettance.db.postgres_link import (
 from vettance.db.postgres_readers import CLOSED, PostgresReaders
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
+from vettance.db.tables import UNFOLLOWED
 from vettance.telemetry.meters import Meters
 
 #: How long a batch may take, the wait for those of other processes included.
@@ -44,6 +45,7 @@ class _WaitingWrite(NamedTuple):
     caller: "asyncio.Future[list[int]]"
     statements: tuple[Statement, ...]
     tenants: set[str]
+    in_turn: bool
 
 
 class PostgresStore:
@@ -119,7 +121,7 @@ class PostgresStore:
             raise StoreDown("the store is overloaded")
         caller: asyncio.Future[list[int]] = self._loop.create_future()
         about = {statement.tenant for statement in statements if statement.tenant is not None}
-        self._waiting.append(_WaitingWrite(caller, statements, about))
+        self._waiting.append(_WaitingWrite(caller, statements, about, _takes_turn(statements)))
         self._awake.set()
         try:
             return await caller
@@ -175,9 +177,10 @@ class PostgresStore:
                     await self._revive(StoreDown(f"the store failed inside: {type(error).__name__}"))
 
     async def _commit(self) -> None:
-        """Apply one batch: what waits when it is this process's turn."""
-        admitted = await self._batcher.begin(self._writer, self._expected())
-        batch = self._take()
+        """Apply one batch: what waits when it is this process's turn, or what waits first and takes none."""
+        in_turn = not self._waiting or self._waiting[0].in_turn
+        admitted = await self._batcher.begin(self._writer, self._expected(), in_turn=in_turn)
+        batch = self._take(in_turn=in_turn)
         if not batch.writes:
             await self._writer.execute("ROLLBACK")
             return
@@ -235,9 +238,11 @@ class PostgresStore:
                 expected |= one.tenants
         return expected
 
-    def _take(self) -> CommitBatch:
-        """Take the next writes, as long as they are all of tenants or all of maintenance."""
-        batch = CommitBatch([], set())
+    def _take(self, *, in_turn: bool) -> CommitBatch:
+        """Take the next writes, as long as they are all of tenants or all of maintenance; out of turn only
+        those that take none.
+        """
+        batch = CommitBatch([], set(), in_turn)
         statements = 0
         while self._waiting and len(batch.writes) < write_batcher.BATCH_WRITES_MAX and statements < 4_000:
             one = self._waiting[0]
@@ -246,6 +251,8 @@ class PostgresStore:
                 self._waiting.popleft()
                 continue
             if batch.writes and (EVERYBODY in one.tenants) != (EVERYBODY in batch.tenants):
+                break
+            if one.in_turn and not in_turn:
                 break
             self._waiting.popleft()
             self._in_flight.append(one)
@@ -310,6 +317,10 @@ def _meant(error: BaseException) -> Exception:
     if isinstance(error, TimeoutError) and error.errno is None:
         return StoreDown(f"a write took longer than {BATCH_S_MAX:g} s, and was given up", TOO_LONG_DETAIL)
     return failure(error)
+
+
+def _takes_turn(statements: Sequence[Statement]) -> bool:
+    return not all(one.tables is not None and one.tables.changed <= UNFOLLOWED for one in statements)
 
 
 def _answer(caller: "asyncio.Future[list[int]]", reply: Reply) -> None:

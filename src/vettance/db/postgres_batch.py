@@ -25,10 +25,11 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_,]+|\*")
 
 
 class CommitBatch(NamedTuple):
-    """Writes that are committed together, and the tenants whose rows they are about."""
+    """Writes that are committed together, whose rows they are about, and whether they take a turn."""
 
     writes: list[Sequence[Statement]]
     tenants: set[str]
+    in_turn: bool = True
 
 
 class WrongRowCount(Exception):
@@ -41,18 +42,19 @@ class BatchCommitter:
     def __init__(self) -> None:
         self._inserts = BulkInserts()
 
-    async def begin(self, connection: Any, tenants: Collection[str] = ()) -> Collection[str]:
-        """Open a transaction and wait for this process's turn.
+    async def begin(
+        self, connection: Any, tenants: Collection[str] = (), *, in_turn: bool = True
+    ) -> Collection[str]:
+        """Open a transaction and wait for this process's turn, if it takes one.
 
         `tenants` are those whose rows it is likely to touch. Returns which of them are admitted, all or none:
         to admit them before the turn spares everybody who waits for one a round trip.
         """
         shown = _shown(tenants)
-        if not _PLAIN.fullmatch(shown):
-            await connection.execute(f"BEGIN; {LOCK}")
-            return ()
-        await connection.execute("BEGIN; " + _TENANTS.replace("$1", f"'{shown}'") + f"; {LOCK}")
-        return shown.split(",")
+        is_plain = _PLAIN.fullmatch(shown) is not None
+        admission = [_TENANTS.replace("$1", f"'{shown}'")] if is_plain else []
+        await connection.execute("; ".join(["BEGIN", *admission, *([LOCK] if in_turn else [])]))
+        return shown.split(",") if is_plain else ()
 
     async def admit(self, connection: Any, tenants: Collection[str]) -> None:
         """Name the tenants whose rows the transaction touches; maintenance of all is shown every row."""
@@ -86,7 +88,7 @@ class BatchCommitter:
             return replies
         # Even a single write: of several reasons against it, the first one in its own order counts.
         await connection.execute("ROLLBACK")
-        await self.begin(connection)
+        await self.begin(connection, in_turn=batch.in_turn)
         await self.admit(connection, batch.tenants)
         replies = await self._apart(connection, batch.writes)
         await connection.execute("COMMIT")

@@ -223,3 +223,7 @@ TABLES: Final = {one.name: one for one in [*globals().values()] if isinstance(on
 def table_of(name: str) -> Table:
     """Return a table by its name, also one that only a newer version declares."""
     return TABLES.get(name) or Table(name)
+
+
+#: Tables whose rows nobody follows in an order or counts: a write that changes no other waits for no turn.
+UNFOLLOWED: Final = TERM.changed | TERM_SEARCH.changed | ID_SEARCH.changed
