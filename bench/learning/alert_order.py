@@ -34,6 +34,7 @@ from vettance.learning.run_training import is_due
 from vettance.learning.train_alerts import train_on
 from vettance.learning.training_rows import TooFewLabels
 from vettance.models.trees import TreeModel, text_digest, write_trees
+from vettance.reference.currencies import Currencies
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
@@ -66,7 +67,7 @@ class AlertStream:
         schema = aml_schema()
         self._compiled = compile_ruleset(self._ruleset, schema)
         self._names = names_of(self._compiled)
-        self._teller = EvidenceWriter(schema)
+        self._teller = EvidenceWriter(schema, Currencies())
         self._memory = AmlMemory(MemoryVelocity())
         self._memory.install(_TENANT, self._compiled.plan)
         self._delay_ms, self._wrong = int(delay_days * DAY_MS), wrong

@@ -6,6 +6,7 @@ import pytest
 
 from vettance.aml.aml_event import read_taken_aml_event
 from vettance.aml.aml_memory import AmlMemory
+from vettance.aml.evidence import EvidenceWriter
 from vettance.aml.features import aml_schema
 from vettance.aml.findings import judge
 from vettance.aml.transfer import transfer_of, unreadable_amounts
@@ -84,6 +85,8 @@ def test_scales_are_read_from_the_environment_under_the_former_name_too(name: st
     assert read_settings({name: "jpy=160, *=100"}).jurisdictions.scales == {"JPY": 160, "*": 100}
     both = {"VETTANCE_AML_SCALES": "JPY=1", "VETTANCE_CURRENCY_SCALES": "JPY=2"}
     assert read_settings(both).jurisdictions.scales == {"JPY": 2}
+    empty = {"VETTANCE_AML_SCALES": "JPY=1", "VETTANCE_CURRENCY_SCALES": " "}
+    assert read_settings(empty).jurisdictions.scales == {"JPY": 1}
     assert read_scales("") == {}
 
 
@@ -95,10 +98,16 @@ def test_scales_are_read_from_the_environment_under_the_former_name_too(name: st
         ({"transaction": {"amountMinor": 950_000, "currency": "BHD"}}, 950),
         ({"amount": {"minor": 950_000}, "currency": "USD"}, 9_500),
         ({"amount": 3, "amountCents": 950_000}, 3),
+        ({"amountCents": "950,000"}, 9_500),
+        ({"unitAmount": 950_000}, 9_500),
+        ({"UnitAmount": 49.95}, 49.95),
+        ({"UnitAmount": 49.95, "quantity": 2}, None),
+        ({"unitAmount": 4_995, "invoiceAmountCents": 9_990}, None),
+        ({"unitAmount": 4_995, "quantity": 2, "amount": 99.9}, 99.9),
     ],
 )
 def test_an_amount_in_minor_units_is_read_by_the_decimals_of_its_currency(
-    metadata: dict[str, Any], amount: float
+    metadata: dict[str, Any], amount: float | None
 ) -> None:
     assert transfer_of({"eventName": "deposit", "metadata": metadata}).amount == amount
     assert not unreadable_amounts({"metadata": metadata})
@@ -109,6 +118,22 @@ def test_income_and_balance_are_read_in_minor_units_by_the_currency_of_the_event
     metadata = {"amountCents": 100, "balanceAfterMinor": 900, "currency": "EUR"}
     transfer = transfer_of({"eventName": "deposit", "metadata": metadata, "customer": customer})
     assert (transfer.amount, transfer.balance_after, transfer.income) == (1, 9, 2_500)
+
+
+def test_a_summary_says_prices_in_the_currency_of_an_event_that_says_no_amount() -> None:
+    schema, currencies = aml_schema(), Currencies()
+    compiled = compile_ruleset(PACK, schema)
+    memory = AmlMemory(MemoryVelocity())
+    memory.install("t", compiled.plan)
+    rule = next(one for one in PACK.running if one.id == "mispriced-goods")
+    metadata = {"goods": "tea", "quantity": 2, "invoiceAmount": 3_000_000, "currency": "JPY"}
+    body = {"eventName": "trade.payment", "externalEventId": "1", "metadata": metadata}
+    event = memory.follow("t", read_taken_aml_event(body, START_MS))
+    facts = compiled.facts(event)
+    answer = memory.observe("t", "1", START_MS, compiled.observe(facts))
+    said, values = EvidenceWriter(schema, currencies).tell(rule, compiled, facts, answer.values, event)
+    assert "one costs 1,500,000.00 JPY" in said.replace("One", "one")
+    assert values["invoice_worth"] == 20_000
 
 
 @pytest.mark.parametrize("text", ["JPY", "JPY=", "JPY=0", "JPY=-1", "JPY=nan", "J=1", "¥=150", "JPY=1e99"])

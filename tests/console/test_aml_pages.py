@@ -93,7 +93,7 @@ def test_the_rules_tell_what_events_leave_out(service: Service) -> None:
     assert "Nothing reads metadata.conterpartyId" in shown
     assert "Did you mean metadata.counterpartyId?" in shown
     assert "100.0 % of the transactions come without a currency." in shown
-    assert "An invoice far from the worth of the goods needs invoice_amount and market_value." in shown
+    assert "An invoice far from the worth of the goods needs invoice_worth and market_worth." in shown
 
 
 def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(

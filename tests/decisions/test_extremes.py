@@ -23,6 +23,7 @@ from vettance.decisions.features import fraud_schema
 from vettance.errors import Refusal
 from vettance.events.browser_session import merge
 from vettance.events.event import Event, read_event, with_session_signals
+from vettance.reference.currencies import Currencies
 from vettance.rules.compiler import CompiledRules
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
@@ -126,7 +127,7 @@ def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(
     memory, copy = AmlMemory(MemoryVelocity(MODULUS)), AmlMemory(MemoryVelocity(MODULUS))
     memory.install("t", watching.plan)
     memory.known["t"] = UsedIds()
-    teller, ruleset = EvidenceWriter(AML), load_pack("aml")
+    teller, ruleset = EvidenceWriter(AML, Currencies()), load_pack("aml")
     for number in range(24):
         body = parse_object(encode(draw.aml_event(number, NOW_MS / 1000)))
         try:

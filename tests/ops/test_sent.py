@@ -58,7 +58,7 @@ def test_the_doctor_tells_of_amounts_of_aml_that_cannot_be_read(own_service: Ser
         "nearest": "metadata.counterpartyId",
     } in covered["unknownMembers"]
     silent = {one["ruleId"]: one["names"] for one in covered["silentRules"]}
-    assert silent["mispriced-trade"] == ["invoice_amount", "market_value"]
+    assert silent["mispriced-trade"] == ["invoice_worth", "market_worth"]
     assert "large-sum" not in silent
 
 

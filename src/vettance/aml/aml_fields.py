@@ -42,11 +42,11 @@ def category(event: AmlEvent) -> str | None:
     return event.category.value if event.category is not None else None
 
 
-def worth_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
-    """Read what the amount weighs among the bounds of rules."""
+def worth_of(currencies: Currencies, member: str = "amount") -> Callable[[AmlEvent], float | None]:
+    """Read what an amount of a transfer weighs among the bounds of rules, by the currency of the event."""
 
     def read(event: AmlEvent) -> float | None:
-        amount = event.transfer.amount
+        amount = getattr(event.transfer, member)
         return None if amount is None else amount / currencies.scale(event.transfer.currency)
 
     return read
@@ -70,14 +70,9 @@ def unit_price_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
     return read
 
 
-def income_worth_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
-    """Read the same of the declared income, which is in the currency of the event."""
-
-    def read(event: AmlEvent) -> float | None:
-        income = event.transfer.income
-        return None if income is None else income / currencies.scale(event.transfer.currency)
-
-    return read
+def price_stated(event: AmlEvent) -> bool:
+    """Tell whether the event says what goods cost, and not only what is paid, which may be a part of it."""
+    return event.transfer.unit_price is not None or event.transfer.invoice_amount is not None
 
 
 def below_limit(currencies: Currencies, share: float) -> Callable[[AmlEvent], bool]:

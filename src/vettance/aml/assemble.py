@@ -19,6 +19,7 @@ from vettance.db.engine import Store, Turns
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource
+from vettance.reference.currencies import Currencies
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
 from vettance.telemetry.meters import Meters
@@ -58,10 +59,12 @@ def assemble(
     """
     shelf = SnapshotStore(data / "memory" / "aml")
     shelf.sweep()
+    jurisdictions = jurisdictions or Jurisdictions()
     schema = aml_schema(jurisdictions)
+    writer = EvidenceWriter(schema, Currencies(jurisdictions.scales))
     memory = AmlMemory(velocity, Skipped(meters))
     names = InlineScreener(screener)
-    monitor = Monitor(store, memory, ids, EvidenceWriter(schema), names, meters=meters)
+    monitor = Monitor(store, memory, ids, writer, names, meters=meters)
     cache = RuleCache(lambda document: compile_document(document, schema))
     share = SerializedWatch(store, turns, memory, monitor) if turns is not None else None
     reach = share.reach if share is not None else None

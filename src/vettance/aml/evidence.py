@@ -9,6 +9,7 @@ import msgspec
 
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.condition_words import name_in_words, one_of
+from vettance.reference.currencies import Currencies
 from vettance.rules.compiler import CompiledRules
 from vettance.rules.expression import AggregateExpression
 from vettance.rules.language import CheckedText, check
@@ -52,8 +53,10 @@ class Figures(msgspec.Struct, rename="camel", frozen=True):
 class EvidenceWriter:
     """Tells what rules counted. Keeps the checked texts of rules, of which there are few."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, currencies: Currencies) -> None:
+        """`currencies` must be those by which the names of `schema` are read."""
         self._schema = schema
+        self._currencies = currencies
         self._checked: dict[str, CheckedText] = {}
 
     def tell(
@@ -77,10 +80,8 @@ class EvidenceWriter:
         counted = dict(zip(compiled.plan.aggregate_names, answers, strict=True))
         values = {name: known[name] for name in checked.names if known.get(name) is not None}
         values |= {found.text: counted[found.text] for found in checked.aggregates}
-        worth = known.get("worth")
-        scale = event.transfer.amount / worth if worth and event.transfer.amount is not None else 1.0
-        scale = float(f"{scale:.6g}")  # As the table of currencies has it: the division leaves noise.
-        money = Money(scale, event.transfer.currency)
+        currency = event.transfer.currency
+        money = Money(self._currencies.scale(currency), currency)
         counts = _counts(checked.aggregates, counted, money, as_if_last=as_if_last)
         parts = [_money(event), *_shape(event, checked.names), *counts]
         if "unit_price" in checked.names and known.get("unit_price") is not None:
@@ -198,7 +199,7 @@ def _shape(event: AmlEvent, names: Sequence[str]) -> list[str]:
         said.append(f"declared are {transfer.income:,.2f} a month")
     if "account.age_days" in names and transfer.age_days is not None:
         said.append(f"the account is {_counted(round(transfer.age_days), 'day', 'days')} old")
-    if "invoice_amount" in names and transfer.invoice_amount is not None:
+    if not {"invoice_amount", "invoice_worth"}.isdisjoint(names) and transfer.invoice_amount is not None:
         worth = f", the goods {transfer.market_value:,.2f}" if transfer.market_value is not None else ""
         said.append(f"the invoice says {transfer.invoice_amount:,.2f}{worth}")
     return said

@@ -14,10 +14,10 @@ from vettance.aml.aml_fields import (
     country,
     description,
     hour,
-    income_worth_of,
     instrument,
     large,
     place,
+    price_stated,
     round_sum,
     unit_price_of,
     weekday,
@@ -144,11 +144,7 @@ def _transfer_fields() -> tuple[Field, ...]:
             "account.balance_after", "transfer.balance_after", "The balance afterwards.", number, ANYTHING
         ),
         _plain(
-            "customer.income",
-            "transfer.income",
-            "The declared income or turnover of a month.",
-            number,
-            ANYTHING,
+            "customer.income", "transfer.income", "Declared income or turnover of a month.", number, ANYTHING
         ),
         Field(
             "customer.age_years",
@@ -191,6 +187,10 @@ def _transfer_fields() -> tuple[Field, ...]:
     )
 
 
+def _scaled(name: str, currencies: Currencies, member: str, doc: str) -> Field:
+    return Field(name, Type.NUMBER, worth_of(currencies, member), doc)
+
+
 def _money_fields(currencies: Currencies) -> tuple[Field, ...]:
     number, flag = Type.NUMBER, Type.BOOL
     return (
@@ -201,14 +201,11 @@ def _money_fields(currencies: Currencies) -> tuple[Field, ...]:
             "The amount in units of about a dollar or euro, by the scale of its currency.",
             domain=NOT_NEGATIVE,
         ),
+        _scaled("invoice_worth", currencies, "invoice_amount", "What the invoice says, in the same units."),
+        _scaled("market_worth", currencies, "market_value", "What the goods are worth, likewise."),
+        Field("price_stated", flag, price_stated, "Whether a unit price or an invoice is stated."),
         Field("unit_price", number, unit_price_of(currencies), "The price of one unit.", None, NOT_NEGATIVE),
-        Field(
-            "customer.income_worth",
-            number,
-            income_worth_of(currencies),
-            "The declared income or turnover of a month in the same units.",
-            domain=ANYTHING,
-        ),
+        _scaled("customer.income_worth", currencies, "income", "Income or turnover of a month, likewise."),
         Field(
             "near_threshold",
             flag,

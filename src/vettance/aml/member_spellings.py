@@ -7,7 +7,14 @@ are those of ISO 20022 messages, of core banking products and of what people wri
 from collections.abc import Mapping
 from typing import Any, Final
 
-from vettance.events.minor_amounts import in_units, minor_spellings, with_minor
+from vettance.events.minor_amounts import (
+    PARTS,
+    UNIT_AMOUNT,
+    in_units,
+    minor_name,
+    minor_spellings,
+    with_minor,
+)
 from vettance.wire.spellings import Spellings, both_cases
 
 #: The members of `metadata` with a known meaning; each spelling is also read in snake_case.
@@ -136,6 +143,8 @@ PROFILE_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
 
 #: Objects around what an event says: `{"transaction": {"creditor": {"name": "Ann"}}}` names a creditor.
 _WRAPPERS: Final = ("transaction", "transfer", "payment", "trade", "details", "data")
+#: Where one of these is there, a `unitAmount` is the price of one, and not what is paid.
+_OF_SEVERAL: Final = frozenset({"quantity", "invoiceAmount", minor_name("invoiceAmount")})
 #: The spellings of amounts in minor units, such as cents.
 MINOR_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
     name: minor_spellings(SPELLINGS[name], of_event=name == "amount") for name in AMOUNTS
@@ -143,8 +152,8 @@ MINOR_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
 _MINOR_OF_PROFILE: Final[dict[str, tuple[str, ...]]] = {
     name: MINOR_SPELLINGS[name] for name in AMOUNTS if name in PROFILE_SPELLINGS
 }
-_OF_EVENT: Final = Spellings(with_minor(SPELLINGS, MINOR_SPELLINGS), AMOUNTS, _WRAPPERS)
-_OF_PROFILE: Final = Spellings(with_minor(PROFILE_SPELLINGS, _MINOR_OF_PROFILE), AMOUNTS)
+_OF_EVENT: Final = Spellings(with_minor(SPELLINGS, MINOR_SPELLINGS), AMOUNTS, _WRAPPERS, PARTS)
+_OF_PROFILE: Final = Spellings(with_minor(PROFILE_SPELLINGS, _MINOR_OF_PROFILE), AMOUNTS, parts=PARTS)
 
 
 def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,6 +162,8 @@ def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dic
     Of one spelling in both objects, that of `metadata` counts.
     """
     said = _OF_EVENT.read(metadata, payload)
+    if not said.keys().isdisjoint(_OF_SEVERAL):
+        said.pop(UNIT_AMOUNT, None)
     return in_units(said, AMOUNTS, said.get("currency"))
 
 

@@ -40,8 +40,10 @@ Under every spelling that is known; the first that is there counts. Each is also
 
 Every amount is also read in minor units, where the name says so: with `Minor`, `InMinor`, `MinorUnits`,
 `InMinorUnits`, `Cents`, `InCents` or `CentAmount` after its name (`amountCents`, `balance_after_minor`), or
-as a member of an object (`{"amount": {"cents": 1250}}`). The currency says how many decimals
-they have (ISO 4217): 1250 is 12.50 euros, 1,250 yen, 1.25 dinars of Kuwait. Amounts in units count first.
+as a member of an object that holds no other number (`{"amount": {"cents": 1250}}`). The currency says how
+many decimals they have (ISO 4217): 1250 is 12.50 euros, 1,250 yen, 1.25 dinars of Kuwait. Amounts in units
+count first. A `unitAmount` is the price of one where a quantity or an invoice is stated; else it is an amount
+in minor units, and in units where it has decimals (49.95).
 
 | Member | Also | Meaning |
 |---|---|---|

@@ -16,9 +16,10 @@ from vettance.aml.member_spellings import (
     read_profile,
 )
 from vettance.clock import DAY_MS
-from vettance.decisions.field_readers import read_amount, read_id, read_number, read_word
+from vettance.decisions.field_readers import read_id, read_word
 from vettance.reference.jurisdictions import country_of
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, read_moment
+from vettance.wire.spelt_numbers import read_amount, read_number
 from vettance.wire.suggestions import KnownNames
 
 

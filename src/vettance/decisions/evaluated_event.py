@@ -10,7 +10,7 @@ from vettance.db.engine import Statement
 from vettance.decisions import sql
 from vettance.decisions.active_rulesets import ActiveRules, RuleInputs
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome, decide, stopped_by_score
-from vettance.decisions.field_readers import bounded, read_amount
+from vettance.decisions.field_readers import bounded
 from vettance.decisions.sql import count_decision
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, EventSource
@@ -24,6 +24,7 @@ from vettance.rules.rollout import WithheldRules, acting, is_let_through, withho
 from vettance.rules.rule import RuleSet
 from vettance.snoozes.snooze import SnoozeBook
 from vettance.velocity.port import EVERYTHING
+from vettance.wire.spelt_numbers import read_amount
 
 _NOTHING_WITHHELD: Final[WithheldRules] = []
 

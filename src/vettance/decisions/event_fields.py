@@ -6,7 +6,6 @@ from typing import Any, Final
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.decisions.field_readers import (
     member,
-    read_amount,
     read_code,
     read_id,
     read_word,
@@ -28,6 +27,7 @@ from vettance.rules.domain import (
     written,
 )
 from vettance.rules.schema import Field, Type, reads
+from vettance.wire.spelt_numbers import read_amount
 
 #: Where the time of the event may be, other than in its own member.
 _TIMES: Final = ("metadata.occurredAt", "metadata.occurred_at")

@@ -19,7 +19,6 @@ from vettance.decisions.field_readers import (
     names_read,
     read_code,
     read_flag,
-    read_number,
 )
 from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
 from vettance.decisions.user_agent import user_agent_client, user_agent_family, user_agent_system
@@ -38,6 +37,7 @@ from vettance.rules.domain import (
     one_of,
 )
 from vettance.rules.schema import Field, Namespace, Schema, Type, reads
+from vettance.wire.spelt_numbers import read_number
 from vettance.wire.suggestions import KnownNames
 
 _meaning: Final = once(meaning_of)

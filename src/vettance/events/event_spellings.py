@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from vettance.events.event import Event
-from vettance.events.minor_amounts import in_units, minor_spellings, with_minor
+from vettance.events.minor_amounts import PARTS, in_units, minor_spellings, with_minor
 from vettance.wire.spellings import Spellings, both_cases
 
 _Value = TypeVar("_Value")
@@ -77,7 +77,7 @@ _WORDS: Final[dict[str, str]] = {
 SPELLINGS: Final[dict[str, tuple[str, ...]]] = {name: both_cases(words) for name, words in _WORDS.items()}
 #: The spellings of amounts in minor units, such as cents.
 MINOR_SPELLINGS: Final = {"amount": minor_spellings(_AMOUNTS, of_event=True)}
-_TABLE: Final = Spellings(with_minor(SPELLINGS, MINOR_SPELLINGS), ("amount",), WRAPPERS)
+_TABLE: Final = Spellings(with_minor(SPELLINGS, MINOR_SPELLINGS), ("amount",), WRAPPERS, PARTS)
 
 
 def spelt_in(metadata: Mapping[str, Any], payload: Mapping[str, Any] | None = None) -> dict[str, Any]:

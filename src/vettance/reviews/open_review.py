@@ -7,12 +7,13 @@ from vettance.clock import DAY_MS, HOUR_MS
 from vettance.db.engine import Statement, bounded_key
 from vettance.decisions.decision import Outcome
 from vettance.decisions.evaluated_event import EvaluatedEvent
-from vettance.decisions.field_readers import bounded, read_amount
+from vettance.decisions.field_readers import bounded
 from vettance.events.event_spellings import spelt_members
 from vettance.reviews import sql
 from vettance.reviews.amount_medians import AmountMedians
 from vettance.reviews.review import Review, ReviewState, points_of_amount, rank_of
 from vettance.tenants.tenant import Tenant
+from vettance.wire.spelt_numbers import read_amount
 
 _CURRENCY_CHARS: Final = 3
 

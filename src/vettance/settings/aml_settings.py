@@ -42,7 +42,7 @@ AML_ROWS: Final = (
         _FORMER_SCALES,
         "the same",
         f"that of `{_SCALES}`",
-        f"The former name of `{_SCALES}`; it counts where that is not set.",
+        f"The former name of `{_SCALES}`; it counts where that is not set or empty.",
     ),
 )
 
@@ -50,7 +50,7 @@ AML_ROWS: Final = (
 def read_jurisdictions(environ: Mapping[str, str]) -> Jurisdictions:
     """Read the lists of countries and the scales of currencies. Raises `ValueError` with a sentence."""
     known = Jurisdictions()
-    variable = _SCALES if _SCALES in environ else _FORMER_SCALES
+    variable = _SCALES if environ.get(_SCALES, "").strip() else _FORMER_SCALES
     try:
         scales = read_scales(environ.get(variable, ""))
     except ValueError as error:

@@ -4,11 +4,20 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final
 
+from vettance.wire.spelt_numbers import read_number
+
 _SNAKE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: How deep a name is looked for in objects: `counterparty.account.id`.
 _DEPTH_MAX: Final = 2
 #: What is in a wrapper counts after every spelling outside.
 _WRAPPED: Final = 10_000
+#: Numbers within an amount that are no part of it: its currency (ISO 4217), and how many decimals it has.
+_NO_PARTS: Final = frozenset(
+    {
+        *("currency", "currency_code", "currency_number", "ccy"),
+        *("fraction_digits", "decimals", "decimal_places", "exponent", "precision", "scale"),
+    }
+)
 
 
 def both_cases(words: str) -> tuple[str, ...]:
@@ -30,11 +39,17 @@ class Spellings:
         table: Mapping[str, Iterable[str]],
         objects: Container[str] = (),
         wrappers: Iterable[str] = (),
+        parts: Container[str] = (),
     ) -> None:
-        """`table` has the spellings of each name; of `objects` a whole object is a value, too."""
+        """`table` has the spellings of each name; of `objects` a whole object is a value, too.
+
+        What an object calls by one of `parts` counts where that is its only number: of
+        `{"euros": 12, "cents": 50}` the cents are no amount.
+        """
         self._table = {text: (name, rank) for name, texts in table.items() for rank, text in enumerate(texts)}
         self._objects = objects
         self._wrappers = frozenset(wrappers)
+        self._parts = parts
 
     def read(self, *holders: Mapping[str, Any]) -> dict[str, Any]:
         """Return the members that are there; of one spelling in several holders, that of the first counts."""
@@ -74,9 +89,19 @@ class Spellings:
             self._note((known[0], known[1] + after), value, found, ranks)
         if type(value) is dict and depth:
             for inner, one in value.items():
-                self._read_joined(f"{name}_{_snake(inner)}", one, depth - 1, found, ranks, after)
+                spelt = _snake(inner)
+                if spelt not in self._parts or _is_only_number(inner, value):
+                    self._read_joined(f"{name}_{spelt}", one, depth - 1, found, ranks, after)
                 if name in self._wrappers:
-                    self._read_joined(_snake(inner), one, depth - 1, found, ranks, _WRAPPED)
+                    self._read_joined(spelt, one, depth - 1, found, ranks, _WRAPPED)
+
+
+def _is_only_number(name: str, holder: Mapping[str, Any]) -> bool:
+    """Tell whether no other member of an object is a number that may be a part of the same amount."""
+    return all(
+        other == name or read_number(value) is None or _snake(other) in _NO_PARTS
+        for other, value in holder.items()
+    )
 
 
 def _snake(name: str) -> str:

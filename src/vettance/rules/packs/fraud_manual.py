@@ -78,8 +78,9 @@ event itself (`payment`, `transaction`, `order`, `checkout`, `purchase`, `charge
 `card_fingerprint`, and a `status` in it says how the event ended. Case and hyphens do not count.
 Amounts in minor units are read where the name says so: the name of an amount, or `total`, `price` or `value`,
 with `Minor`, `InMinor`, `MinorUnits`, `InMinorUnits`, `Cents`, `InCents` or `CentAmount` after it
-(`amountCents`, `order_total_minor`), `minorAmount`, `centAmount`, `minorUnits`, a number as `unitAmount`, and
-such a member of an object (`amount` with `cents` in it). The currency says how many decimals they have
+(`amountCents`, `order_total_minor`), `minorAmount`, `centAmount`, a whole number as `unitAmount` (one with
+decimals, as 49.95, is in units), and such a member of an object that holds no other number
+(`{"amount": {"cents": 1250}}`). The currency says how many decimals they have
 (ISO 4217): 1250 is 12.50 euros, 1,250 yen, 1.25 dinars of Kuwait. Amounts in units count first.
 `signals` is the object `sdkSignals`, `sdk_signals` or `signals` of the event, of `metadata` or of
 `payload`; the browser SDK fills it. Members of the interface itself (`ip`, `customer.externalId` and so on)
