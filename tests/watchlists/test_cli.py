@@ -99,6 +99,16 @@ def test_a_list_of_ones_own_that_is_not_utf8_is_refused_by_its_line(tmp_path: Pa
     run_cli(tmp_path / "data", "watchlist", "import", "--source", "csv", str(marked))
 
 
+def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "own.csv", "name,birthDate,country,shoe size,ID\nA. One,1970-01-02,NL,43,7\n")
+    done = run_cli(tmp_path / "data", "watchlist", "import", "--source", "csv", str(path), "--json", ok=False)
+    assert done.returncode == 0
+    born, country, size = json.loads(done.stdout)["warnings"]
+    assert born == "own.csv: the column 'birthdate' is not read (is birth_dates meant?)"
+    assert country == "own.csv: the column 'country' is not read (is countries meant?)"
+    assert size.startswith("own.csv: the column 'shoe size' is not read (there are id, name, type,")
+
+
 def test_what_names_no_country_is_told_with_its_row(tmp_path: Path) -> None:
     rows = "A. One,NL;Xland,passport:N1:Yland\nB. Two,de,passport:N2:\nC. Three,,N3\n"
     path = write(tmp_path, "own.csv", f"name,countries,documents\n{rows}")

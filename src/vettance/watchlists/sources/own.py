@@ -6,6 +6,7 @@ Columns, of which only `name` is required; several values are separated by `;`: 
 `gender`, `cities`, `programmes`, `reason`, `remarks`, `listed_on`, `reference`, `source`.
 """
 
+import difflib
 import functools
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,20 @@ from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
 from vettance.watchlists.sources.formats import SourceFault, csv_records, hold_utf8
 
+_COLUMNS: Final = (
+    *(
+        "id",
+        "name",
+        "type",
+        "aliases",
+        "weak_aliases",
+        "birth_dates",
+        "birth_place",
+        "countries",
+        "documents",
+    ),
+    *("gender", "cities", "programmes", "reason", "remarks", "listed_on", "reference", "source"),
+)
 #: Ids of entities are in a key of the store, which PostgreSQL bounds; no publisher comes near.
 ID_CHARS_MAX: Final = 255
 
@@ -32,14 +47,25 @@ def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
 
 
 def doubts_of(paths: Sequence[Path]) -> Iterator[str]:
-    """Say of each text that names no country in which row it is; the entity is listed without it."""
+    """Say which columns are not read, and of each text that names no country in which row it is.
+
+    The entity is listed without either.
+    """
     for path in paths:
         for number, row in enumerate(csv_records(path, ("name",)), 2):
+            if number == 2:
+                yield from (_unread(path, name) for name in row if name not in _COLUMNS)
             told = [*_values(row, "countries"), *(_document(text)[2] for text in _values(row, "documents"))]
             for text in told:
                 if text and not country_code(text):
                     place = f"{path.name}, row {number}"
                     yield f"{place}: {text[:60]!r} is no country; the entity is listed without it"
+
+
+def _unread(path: Path, name: str) -> str:
+    close = difflib.get_close_matches(name[:64], _COLUMNS, 1, 0.5)
+    hint = f"is {close[0]} meant?" if close else f"there are {', '.join(_COLUMNS)}"
+    return f"{path.name}: the column {name[:60]!r} is not read ({hint})"
 
 
 def _values(row: dict[str, str], column: str) -> list[str]:
