@@ -1,5 +1,6 @@
 """POST /aml/events and its poll: what is taken, what is answered, and that it happens once."""
 
+import re
 import threading
 import time
 from typing import Any
@@ -248,4 +249,7 @@ def test_a_summary_is_two_short_sentences_that_say_each_thing_once(other_officer
         assert alert["summary"].count(". ") == 1
         assert len(alert["summary"]) < 260
         assert "that meet the rule's condition" not in alert["summary"]
-    assert "; in the 7 days before: 4 senders, 8,000.00 EUR." in answer.json["alerts"][0]["summary"]
+    # Which rule comes first depends on how long the tenant has been watched.
+    assert re.search(
+        r"; in the [57] days before: 4 senders, 8,000\.00 EUR\.", answer.json["alerts"][0]["summary"]
+    )

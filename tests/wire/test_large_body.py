@@ -171,6 +171,20 @@ def test_undeclared_members_beyond_those_that_are_read_are_kept_as_one_text(plac
     assert UNDECLARED_VALUES_MAX / 4 < len(holder) <= UNDECLARED_VALUES_MAX + 5
 
 
+def test_a_member_called_as_what_is_not_read_is_kept_with_it() -> None:
+    members = {f"k{number}": number for number in range(20_000)}
+    value = parsed(json.dumps({"eventName": "x", UNREAD_MEMBER: "mine", **members}).encode())
+    unread = json.loads(value[UNREAD_MEMBER])
+    assert unread[UNREAD_MEMBER] == "mine"
+    assert {name: value.get(name, unread.get(name)) for name in members} == members
+
+
+def test_an_object_that_begins_with_a_comma_is_no_json() -> None:
+    members = ",".join(f'"k{number}":{{"a":{{"b":1}}}}' for number in range(6_000))
+    with pytest.raises(Invalid):
+        parsed(b"{" + b" " * 17_000 + b"," + members.encode() + b"}")
+
+
 @pytest.mark.parametrize("levels", [250, 900])
 def test_an_undeclared_member_that_is_too_deep_is_kept_as_its_text(levels: int) -> None:
     deep = "[" * levels + "]" * levels

@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.aml.aml_event import AmlEvent, TransferHistory, read_taken_aml_event
 from vettance.aml.aml_snapshot import read_snapshot, write_snapshot
-from vettance.aml.parties import OwnCustomer, Parties
+from vettance.aml.parties import OWN_MS, OwnCustomer, Parties
 from vettance.aml.peers import grown
 from vettance.aml.used_ids import UsedIds
 from vettance.clock import DAY_MS, HOUR_MS
@@ -171,7 +171,9 @@ class AmlMemory:
         """Add the event's transfer to the graph, and return the event with what the graph says of it."""
         book = self._books[tenant]
         at_ms = event.occurred_at_ms
-        book.first_ms = at_ms if book.first_ms is None else min(book.first_ms, at_ms)
+        # What is far behind does not say how long a tenant was watched: one wrong clock would, for good.
+        since_ms = max(at_ms, event.received_at_ms - OWN_MS)
+        book.first_ms = since_ms if book.first_ms is None else min(book.first_ms, since_ms)
         book.high_ms = max(book.high_ms, at_ms)
         book.sweep()
         return msgspec.structs.replace(event, trail=_follow(book, event))
@@ -310,7 +312,8 @@ def _activity(
     own = book.customer(party)
     at_ms = event.occurred_at_ms
     idle: float | None = None
-    if own.last_ms:
+    # Beyond that a customer is forgotten, sooner or later; here at once, so that it does not matter when.
+    if own.last_ms and at_ms - own.last_ms <= OWN_MS:
         idle = max(0.0, (at_ms - own.last_ms) / DAY_MS)
     elif event.transfer.age_days is not None:
         # Never seen so far: silent since it was opened, as far as anybody was watching.

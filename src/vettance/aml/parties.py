@@ -9,7 +9,7 @@ from vettance.aml.peers import PeerGroup, Peers
 from vettance.clock import DAY_MS
 
 KEPT_MS: Final = 180 * DAY_MS  # The transfers of a party without a new one for so long are forgotten.
-OWN_MS: Final = 400 * DAY_MS  # A customer who was silent for so long is forgotten; events may be as old.
+OWN_MS: Final = 400 * DAY_MS  # A customer who was silent for so long is forgotten.
 # Parties looked at for each event; the whole tenant within half as many events as it has parties.
 _SWEEP: Final = 2
 

@@ -8,6 +8,8 @@ from vettance.db.dialect import Form, add_up, bulk_rows, bulk_size, bulk_text
 from vettance.db.tables import Insert, Tables
 
 _FIRST_PLACE: Final = "$1"
+#: Combinations of tables and numbers of rows whose texts are kept.
+_TEXTS_MAX: Final = 500
 
 
 class _Part(NamedTuple):
@@ -42,7 +44,7 @@ class WaitingRows:
 
     def take(self) -> list[list[_Part]]:
         """Return what waited, as statements: of each table as many rows as one insert takes."""
-        parts, self.parts = self.parts, []
+        parts, self.parts = sorted(self.parts, key=lambda part: part.into.table), []
         self._changed.clear()
         pieces = [part.pieces() for part in parts]
         return [[piece for piece in together if piece] for together in itertools.zip_longest(*pieces)]
@@ -100,6 +102,8 @@ class BulkInserts:
             texts.append(question.replace(_FIRST_PLACE, f"${before + 1}"))
         *others, main = texts or [""]
         named = ", ".join(f"part_{number} AS ({other})" for number, other in enumerate(others))
+        if len(self._texts) >= _TEXTS_MAX:
+            self._texts.clear()
         text = self._texts[key] = f"WITH {named} {main}" if named else main
         return text
 

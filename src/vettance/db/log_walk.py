@@ -46,3 +46,18 @@ def walk_log(
     embedded = Statement(by_tenant, (*before, tenant, first, last, *rest), tenant=tenant, tables=tables)
     shared = embedded._replace(sql=by_pair, args=(*before, tenant, first, tenant, last, *rest))
     return embedded._replace(postgres=shared)
+
+
+def walk_newest(tables: Tables, tenant: str, text: str, limit: int, *, table: str = "") -> Statement:
+    """Read the newest rows of a tenant's log, newest first; `text` and `table` as for `walk_log`.
+
+    As long as nobody has counted a table, PostgreSQL takes a pair to any index that begins with the tenant,
+    and sorts all of a tenant's rows; a span of tenants it takes to the one that is in this order.
+    """
+    of = f"{table}." if table else ""
+    by_tenant = text.format(places=f"{of}tenant = ?", order=f"ORDER BY {of}seq DESC")
+    by_span = text.format(
+        places=f"{of}tenant >= ? AND {of}tenant <= ?", order=f"ORDER BY {of}tenant DESC, {of}seq DESC"
+    )
+    embedded = Statement(by_tenant, (tenant, limit), tenant=tenant, tables=tables)
+    return embedded._replace(postgres=embedded._replace(sql=by_span, args=(tenant, tenant, limit)))

@@ -234,8 +234,9 @@ class PostgresStore:
         maintenance = EVERYBODY in self._waiting[0].tenants if self._waiting else False
         expected: set[str] = set()
         for one in itertools.islice(self._waiting, write_batcher.BATCH_WRITES_MAX):
-            if (EVERYBODY in one.tenants) == maintenance:
-                expected |= one.tenants
+            if (EVERYBODY in one.tenants) != maintenance:
+                break
+            expected |= one.tenants
         return expected
 
     def _take(self, *, in_turn: bool) -> CommitBatch:
@@ -320,7 +321,10 @@ def _meant(error: BaseException) -> Exception:
 
 
 def _takes_turn(statements: Sequence[Statement]) -> bool:
-    return not all(one.tables is not None and one.tables.changed <= UNFOLLOWED for one in statements)
+    return not all(
+        one.tables is not None and one.tables.changed and one.tables.changed <= UNFOLLOWED
+        for one in statements
+    )
 
 
 def _answer(caller: "asyncio.Future[list[int]]", reply: Reply) -> None:

@@ -58,8 +58,7 @@ class BatchCommitter:
 
     async def admit(self, connection: Any, tenants: Collection[str]) -> None:
         """Name the tenants whose rows the transaction touches; maintenance of all is shown every row."""
-        if tenants:
-            await connection.fetchval(_TENANTS, _shown(tenants))
+        await connection.fetchval(_TENANTS, _shown(tenants))
 
     async def apply(self, connection: Any, batch: CommitBatch, admitted: Collection[str] = ()) -> list[Reply]:
         """Commit all writes at once; if one fails, undo them and commit them apart, so that only it fails.
@@ -73,7 +72,7 @@ class BatchCommitter:
             await connection.execute("ROLLBACK")
             return [Misuse("a tenant's name holds a comma")] * len(batch.writes)
         try:
-            if not batch.tenants.issubset(admitted):
+            if not batch.tenants or not batch.tenants.issubset(admitted):
                 await self.admit(connection, batch.tenants)
             replies: list[Reply] = [*await self.together(connection, batch.writes)]
         except WrongRowCount:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance.db.engine import OF_TENANT, Row, Statement, everyone, in_list, in_pieces, insert, scoped
-from vettance.db.log_walk import walk_log
+from vettance.db.log_walk import walk_log, walk_newest
 from vettance.db.tables import DECISION, EVENT, ROLLUP, Insert
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome
 from vettance.decisions.searchable_fields import COLUMNS, ENTITIES, by_column, entity_sql, texts_of_event
@@ -233,7 +233,7 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
         "FROM decision JOIN event ON event.id = decision.id WHERE {places} {order} LIMIT ?"
     )
     tables = DECISION.reading(EVENT)
-    return in_pieces(walk_log(tables, tenant, text, newest_first=True, rest=(limit,), table=str(DECISION)))
+    return in_pieces(walk_newest(tables, tenant, text, limit, table=str(DECISION)))
 
 
 _COUNT: Final = Insert(

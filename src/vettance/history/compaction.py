@@ -30,8 +30,8 @@ from vettance.terms import sql as terms_sql
 from vettance.terms.find_terms import find_terms
 
 LOOK_S: Final = 0.25
-#: Rows of a full-text index in one commit: a millisecond of the embedded store's writer, a few of PostgreSQL,
-#: where each commit waits for its turn among those of all processes.
+#: Rows of a full-text index in one commit: a millisecond of the embedded store's writer, for which decisions
+#: wait, or a few of PostgreSQL, for which nobody does.
 STEP: Final = 64
 SHARED_STEP: Final = 256
 

@@ -13,9 +13,6 @@ from vettance.history.result_page import Order
 from vettance.history.search_criteria import FieldCondition, SearchCriteria
 from vettance.history.segment import COUNTED_ENTITIES, OUTCOMES, ROW_COLUMNS, TERM, Array, Chunk
 
-#: Beyond every place in the log.
-
-
 #: What the codes of feedback begin with, and the first text behind all that do.
 _LABELLED: Final = (LABELLED, LABELLED[:-1] + chr(ord(LABELLED[-1]) + 1))
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from vettance.db.engine import Statement, everyone, in_pieces, scoped
-from vettance.db.log_walk import walk_log
+from vettance.db.log_walk import walk_log, walk_newest
 from vettance.db.tables import DECISION, EVENT, LABEL
 
 _ROW: Final = "seq, id, occurred_at_ms, record, customer_id, email FROM decision WHERE "
@@ -29,7 +29,7 @@ def select_labels(tenant: str, after: int, limit: int) -> Statement:
 def select_recent_bodies(tenant: str, limit: int) -> Statement:
     """(body,) of the newest events of a tenant."""
     text = "SELECT seq, sent FROM event WHERE {places} {order} LIMIT ?"
-    return in_pieces(walk_log(EVENT, tenant, text, newest_first=True, rest=(limit,)))
+    return in_pieces(walk_newest(EVENT, tenant, text, limit))
 
 
 def count_recent_events(tenant: str, limit: int) -> Statement:

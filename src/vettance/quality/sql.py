@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from vettance.db.engine import OF_TENANT, Statement, everyone, in_list, in_pieces, insert, scoped
-from vettance.db.log_walk import walk_log
+from vettance.db.log_walk import walk_log, walk_newest
 from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert, Table
 from vettance.quality.counted_spans import CountedPart
 from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S, OVERLAP, Counts
@@ -253,4 +253,4 @@ def select_newest_decision(tenant: str) -> Statement:
 def select_newest_records(tenant: str, limit: int) -> Statement:
     """(id, record) of the newest decisions of a tenant, newest first."""
     text = "SELECT id, record FROM decision WHERE {places} {order} LIMIT ?"
-    return in_pieces(walk_log(DECISION, tenant, text, newest_first=True, rest=(limit,)))
+    return in_pieces(walk_newest(DECISION, tenant, text, limit))

@@ -152,11 +152,11 @@ def _pieces(text: bytes, commas: list[int]) -> list[bytes]:
     """Return what is between commas of an object, as an object each."""
     if not commas:
         return [text]
+    begins, last = text[: commas[0]], text[commas[-1] + 1 :]
     middle = [text[start + 1 : end] for start, end in itertools.pairwise(commas)]
-    last = text[commas[-1] + 1 :]
-    if not all(map(bytes.strip, middle)) or last.lstrip().startswith(b"}"):
+    if not all(map(bytes.strip, middle)) or begins.rstrip().endswith(b"{") or last.lstrip().startswith(b"}"):
         raise not_json()
-    return [text[: commas[0]] + b"}", *(b"{" + piece + b"}" for piece in middle), b"{" + last]
+    return [begins + b"}", *(b"{" + piece + b"}" for piece in middle), b"{" + last]
 
 
 def _parse(
@@ -186,6 +186,8 @@ def _parse(
             unread[name] = raw
     if unread:
         yield
+        if UNREAD_MEMBER in raws and UNREAD_MEMBER not in members:
+            unread = {UNREAD_MEMBER: raws[UNREAD_MEMBER]} | unread
         value[UNREAD_MEMBER] = decode_text(encode(unread))
     return value, room
 

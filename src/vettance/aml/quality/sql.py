@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.db.engine import Statement, everyone, in_list, in_pieces, scoped
-from vettance.db.log_walk import walk_log
+from vettance.db.log_walk import walk_newest
 from vettance.db.tables import (
     AML_ALERT,
     AML_CASE_ENTRY,
@@ -122,4 +122,4 @@ def select_newest_event(tenant: str) -> Statement:
 def select_newest_records(tenant: str, limit: int) -> Statement:
     """(record,) of the newest events of a tenant."""
     text = "SELECT record FROM aml_event WHERE {places} {order} LIMIT ?"
-    return in_pieces(walk_log(AML_EVENT, tenant, text, newest_first=True, rest=(limit,)))
+    return in_pieces(walk_newest(AML_EVENT, tenant, text, limit))

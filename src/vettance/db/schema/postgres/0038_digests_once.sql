@@ -1,5 +1,7 @@
 -- Long texts had two indexes by their digest: one that works it out again for each row, which the walls between tenants
 -- keep conditions from, and one over the column that holds it. The second one says as well that a text is there once.
+-- All locks come first: what cannot have them gives way before it has built anything.
+LOCK TABLE term, signal_batch, aml_event, aml_case, aml_alert, aml_screening IN ACCESS EXCLUSIVE MODE;
 CREATE UNIQUE INDEX term_of_text ON term (tenant, value_digest);
 DROP INDEX term_value;
 DROP INDEX term_digest;
