@@ -102,6 +102,8 @@ def test_scales_are_read_from_the_environment_under_the_former_name_too(name: st
         ({"unitAmount": 950_000}, 9_500),
         ({"UnitAmount": 49.95}, 49.95),
         ({"UnitAmount": 49.95, "quantity": 2}, None),
+        ({"unit_amount": {"value": "50", "currency_code": "EUR"}}, 50),
+        ({"unit_amount": {"value": "50", "currency_code": "EUR"}, "quantity": 2}, None),
         ({"unitAmount": 4_995, "invoiceAmountCents": 9_990}, None),
         ({"unitAmount": 4_995, "quantity": 2, "amount": 99.9}, 99.9),
     ],

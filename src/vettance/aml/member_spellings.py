@@ -152,7 +152,10 @@ MINOR_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
 _MINOR_OF_PROFILE: Final[dict[str, tuple[str, ...]]] = {
     name: MINOR_SPELLINGS[name] for name in AMOUNTS if name in PROFILE_SPELLINGS
 }
-_OF_EVENT: Final = Spellings(with_minor(SPELLINGS, MINOR_SPELLINGS), AMOUNTS, _WRAPPERS, PARTS)
+#: Under which name `Spellings` gives the amount of a `unitAmount` that is an object, in units.
+_UNIT_VALUE: Final = "amount of one in units"
+_TABLE: Final = {**with_minor(SPELLINGS, MINOR_SPELLINGS), _UNIT_VALUE: both_cases("unitAmountValue")}
+_OF_EVENT: Final = Spellings(_TABLE, AMOUNTS, _WRAPPERS, PARTS)
 _OF_PROFILE: Final = Spellings(with_minor(PROFILE_SPELLINGS, _MINOR_OF_PROFILE), AMOUNTS, parts=PARTS)
 
 
@@ -162,8 +165,11 @@ def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dic
     Of one spelling in both objects, that of `metadata` counts.
     """
     said = _OF_EVENT.read(metadata, payload)
+    price = said.pop(_UNIT_VALUE, None)
     if not said.keys().isdisjoint(_OF_SEVERAL):
         said.pop(UNIT_AMOUNT, None)
+    elif price is not None:
+        said.setdefault("amount", price)
     return in_units(said, AMOUNTS, said.get("currency"))
 
 
