@@ -90,6 +90,47 @@ def test_a_title_is_a_surname_where_the_name_has_no_other() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Mary Jane Bishop", "Mary Jane Baker"),
+        ("BISHOP, Mary Jane", "Mary Jane Baker"),
+        ("Md Fazle Rabbi", "Md Fazle Karim"),
+        ("Ana Pastor Garcia", "Ana Moreno Garcia"),
+        ("Dr Mary Jane King", "Mary Jane Baker"),
+        ("John Paul Prince", "John Paul Baker"),
+    ],
+)
+def test_a_title_that_is_a_name_too_is_one_behind_other_names(one: str, other: str) -> None:
+    person = EntityType.INDIVIDUAL
+    assert compared(one, other, person) < 75
+    assert compared(one, one, person) == 100
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "Bishop John Smith",
+        "SMITH, Pastor John",
+        "Dr. Rabbi John Smith",
+        "Major General John Smith",
+        "Smith, Major General John",
+    ],
+)
+def test_a_title_that_is_a_name_too_is_a_title_before_names(named: str) -> None:
+    assert compared(named, "John Smith", EntityType.INDIVIDUAL) >= 95
+
+
+@pytest.mark.parametrize("din", ["Din", "Diin", "Ddiin", "Uddiin", "Dyin", "Dyn", "Deen", "al Den"])
+def test_every_spelling_of_al_din_is_one_name(din: str) -> None:
+    assert compared(f"Nur {din}", "Nur al-Din", EntityType.INDIVIDUAL) == 100
+
+
+@pytest.mark.parametrize("name", ["Van den Berg Jan", "Abdi Aden", "Edgar Eden Gonzalez"])
+def test_den_without_an_article_is_no_al_din(name: str) -> None:
+    assert not any(word.text.endswith("udin") for word in parse_name(name, Grammar.PERSON).words)
+
+
 NAMES = ("T-Quarry JSC", "K LAKESIDE JOINT STOCK COMPANY", "B-FINANCE LTD", "Q S COMPANY", "N-Systems Zrt.")
 
 

@@ -11,6 +11,7 @@ from vettance.watchlists.entity import EntityType, clean
 from vettance.watchlists.forms import FORM_PARTS, apart, correct_form, form_at, gathered, together
 from vettance.watchlists.mandarin import is_syllables, syllables_of
 from vettance.watchlists.name_token import NameToken, TokenKind, make_word
+from vettance.watchlists.titles_as_names import with_titles_as_names
 from vettance.watchlists.transliteration import WritingSystem, romanise
 from vettance.watchlists.usual_spellings import read_place
 from vettance.watchlists.vocabulary import (
@@ -91,7 +92,7 @@ def _parse(text: str, grammar: Grammar) -> Name:
         text = _without_acronym(text)
     raw = _split(text, dotted=grammar is not Grammar.PERSON)
     if grammar is Grammar.PERSON:
-        words = _person(raw)
+        words = _person(raw, text)
     else:
         words = _organization(raw) if grammar is Grammar.ORGANIZATION else _craft(raw)
     return Name(text, grammar, tuple(words[:WORDS_MAX]))
@@ -142,7 +143,7 @@ def _split(text: str, *, dotted: bool) -> list[_NamePart]:
     return parts
 
 
-def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
+def _person(parts: Sequence[_NamePart], whole: str) -> list[NameToken]:
     words: list[NameToken] = []
     parts = _compounds(parts)
     for index, (raw, script) in enumerate(parts):
@@ -155,7 +156,7 @@ def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
         if kind is TokenKind.NAME and len(text) <= 3 and _is_article(parts, index):
             kind = TokenKind.PARTICLE
         words.append(make_word(text, kind, consonantal))
-    words = _with_surname(words)
+    words = with_titles_as_names(words, whole)
     if not any(word.kind <= TokenKind.PATRONYMIC for word in words):
         # A name of nothing but titles and particles is still a name: "Al Haj".
         words = [
@@ -163,18 +164,6 @@ def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
             for word in words
         ]
     return _syllabic(words)
-
-
-#: Titles that are written behind a name and are no surnames.
-_BEHIND = frozenset({"jr", "junior", "sr", "senior", "esq", "phd", "md", "hm", "hh", "hrh"})
-
-
-def _with_surname(words: list[NameToken]) -> list[NameToken]:
-    """Read a title at the end of a name of two words as the surname that it is: John King, Mary Major."""
-    given = sum(word.kind in (TokenKind.NAME, TokenKind.PATRONYMIC) for word in words)
-    if given != 1 or words[-1].kind is not TokenKind.TITLE or words[-1].text in _BEHIND:
-        return words
-    return [*words[:-1], make_word(words[-1].text, TokenKind.NAME, words[-1].consonantal)]
 
 
 #: Kinds that a name may have besides its syllables.
@@ -212,9 +201,9 @@ _ABD_MISSPELT = re.compile(
     r"^(?:[b-z]bd|abbd|abdd|bad(?=u))(?=[aeou]l)|^(?:adb[aeu]l|ab[aeu]dl|abdl[aeu]|bd[aeu]l|a?abd([aeu])(?:l?|\1)l)$"
 )
 _ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiouy]{1,3}[lrsnzdt]|[ue])?$")
-#: Eden and Aden are names of their own.
-_DIN = re.compile(r"[aeou]?[ld]?d(?:[iy]e?|e[eiy])ne?|(?:[aeou][ld])?den")
-_DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
+#: Eden and Aden are names of their own, and den is a particle where no article is before it: van den Berg.
+_DIN = re.compile(r"[aeou]?[ld]?d(?:[iy][iey]?|e[eiy])ne?|[aeou][ld]den")
+_DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:i?in|een|ine|ene|yn|ien)$")
 _ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ulla", "olla", "allh"))
 #: The article takes the first sound of the word that follows: an-Nasir, Ez-Zahiri, ol-Hasan.
 _ARTICLE = re.compile(r"([aeuo])(l|(?<=[ae])[rsnztd]|(?<=[ae])(?:sh|dh|th|ch)|(?<=[uo])(?:[rsdz]|sh))")
@@ -257,7 +246,7 @@ def _compounds(parts: Sequence[_NamePart]) -> list[_NamePart]:
             # Rahmat Ullah is Rahmatullah, and Abd Allah Abdullah.
             before = done.pop().text
             text = "abdlah" if before == "abd" else f"{before}{'allh' if text == 'allh' else 'ullah'}"
-        elif done and _DIN.fullmatch(text) and len(text) > 2:
+        elif done and (_DIN.fullmatch(text) or (text == "den" and _ARTICLE.fullmatch(done[-1].text))):
             if _ARTICLE.fullmatch(done[-1].text) and len(done) > 1:
                 done.pop()
             if len(done[-1].text) > 2:
