@@ -506,3 +506,12 @@ def test_a_menu_closes_behind_the_focus_and_fits_a_low_window(page: Any, service
     assert page.locator("details.adder[open]").count() == 1
     page.focus("#find")
     assert page.locator("details.adder[open]").count() == 0
+
+
+def test_a_double_click_makes_one_key(page: Any, service: Service) -> None:
+    page.goto(f"{service.base_url}/console/settings")
+    page.click("summary:has-text('Make a key')")
+    page.fill("form[action='/console/settings/keys'] input[name=name]", "clicked twice")
+    page.dblclick("form[action='/console/settings/keys'] button")
+    page.wait_for_selector(".made code")
+    assert page.locator("td[data-label=Name]", has_text="clicked twice").count() == 1

@@ -311,6 +311,12 @@ def test_the_log_shows_who_did_what_and_verifies(service: Service, tenant: Calle
     [
         ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/142.0 Safari/537.36", "Chrome on Linux"),
         ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Safari/604.1", "Safari on iOS"),
+        (
+            "Mozilla/5.0 (Linux; Android 14; SM-S921B) SamsungBrowser/27.0 Chrome/125.0 Mobile Safari/537.36",
+            "Samsung Internet on Android",
+        ),
+        ("curl/8.14.1", "curl"),
+        ("python-requests/2.32", "python-requests"),
         ("", "Unknown browser"),
     ],
 )

@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.console.visitor import PageAnswer, Visitor, visitor_of
+from tests.console.visitor import PageAnswer, Visitor, make_user, visitor_of
 from tests.live import Service
 
 SETTINGS = "/console/settings"
@@ -66,6 +66,26 @@ def test_a_secret_is_shown_to_who_made_it_on_its_page_only(
     assert "not shown again" not in other.get(made.location).words
     page = admin.get("/console/profile")
     assert (page.status, "not shown again" in page.words) == (200, False)
+
+
+def test_a_secret_is_not_shown_among_what_another_tenant_has(service: Service, own: str) -> None:
+    second = service.new_tenant("Shown once, too")[0]
+    make_user(service, "both@example.com", own, "admin")
+    service.cli("user", "set", "both@example.com", "--tenant", second, "--role", "admin")
+    both = Visitor(service.base_url)
+    assert both.sign_in("both@example.com").status == 303
+    service.wait_for(lambda: both.get(f"{SETTINGS}?tenant={own}").status in (200, 303))
+    made = make(both, "key")
+    kept = both.cookies[COOKIE]
+    service.wait_for(lambda: both.get(f"/console/profile?tenant={second}").status == 200)
+    both.cookies[COOKIE] = kept
+    assert "not shown again" not in both.get(f"{made.location}?tenant={second}").words
+    both.cookies[COOKIE] = kept
+    assert "not shown again" in both.get(f"{made.location}?tenant={own}").words
+
+
+def test_the_cookie_of_a_secret_ends_with_what_it_is_good_for(admin: Visitor) -> None:
+    assert "; Max-Age=300" in make(admin, "key").headers["set-cookie"]
 
 
 def test_a_cookie_that_nobody_sealed_shows_nothing(admin: Visitor) -> None:

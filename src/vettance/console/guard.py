@@ -116,10 +116,13 @@ def read_cookie(headers: Mapping[bytes, bytes], *, is_https: bool, name: str = S
     return None
 
 
-def write_cookie(value: str, *, is_https: bool, name: str = SESSION_COOKIE) -> tuple[str, str]:
-    """Return the header that keeps a cookie until the browser ends; an empty value removes it."""
+def write_cookie(
+    value: str, *, is_https: bool, name: str = SESSION_COOKIE, life_s: int | None = None
+) -> tuple[str, str]:
+    """Return the header that keeps a cookie for a time, else until the browser ends; no value removes it."""
     if is_https:
         name = _SECURE_PREFIX + name
-    ending = "" if value else "; Max-Age=0"
+    life_s = life_s if value else 0
+    ending = "" if life_s is None else f"; Max-Age={life_s}"
     secure = "; Secure" if is_https else ""
     return "set-cookie", f"{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{ending}"

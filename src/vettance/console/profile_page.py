@@ -6,13 +6,20 @@ from vettance.console.guard import write_cookie
 from vettance.console.page import READERS, SIGN_IN, ConsolePage, PageAnswer, Redirect, View, Visit, url_of
 from vettance.console.shown_once import with_shown
 from vettance.console.words import Words
-from vettance.decisions.user_agent import user_agent_family, user_agent_system
+from vettance.decisions.user_agent import PROGRAMS, user_agent_family, user_agent_system
 from vettance.errors import Unprocessable
 from vettance.people.credentials import THEMES, time_zones
 
 PATH: Final = "/console/profile"
 #: Names that are not spelled as a sentence begins.
-_NAMES: Final = {"macos": "macOS", "ios": "iOS", "chromeos": "ChromeOS", "webview": Words("an app")}
+_NAMES: Final = {
+    "macos": "macOS",
+    "ios": "iOS",
+    "chromeos": "ChromeOS",
+    "webview": Words("an app"),
+    "samsung": "Samsung Internet",
+    "duckduckgo": "DuckDuckGo",
+}
 _THEME_WORDS: Final = {"auto": Words("Same as the system"), "light": Words("Light"), "dark": Words("Dark")}
 
 
@@ -66,8 +73,14 @@ async def _page(visit: Visit, faults: Any = None, typed: dict[str, str] | None =
 def browser_words(user_agent: str) -> str:
     """Return the browser and the system that somebody signed in with, in words."""
     said = (user_agent_family(user_agent), user_agent_system(user_agent))
-    named = [_NAMES.get(one) or one.replace("_", " ").title() for one in said if one is not None]
+    named = [_called(one) for one in said if one is not None]
     return " on ".join(named) or Words("Unknown browser")
+
+
+def _called(one: str) -> str:
+    if one in PROGRAMS:  # Programs are called as they write themselves.
+        return one
+    return _NAMES.get(one) or one.replace("_", " ").title()
 
 
 PAGES: Final = (

@@ -20,10 +20,11 @@ _KEPT_MS: Final = 5 * MINUTE_MS
 
 
 def lead_to(visit: Visit, page: str, **shown: Any) -> Redirect:
-    """Lead to a page that shows some values once: to this user, at this path, by `with_shown`."""
+    """Lead to a page that shows values once, by `with_shown`: to this user of this tenant, at this path."""
     text = encode({"at": visit.now_ms, "shown": shown}).decode()
-    sealed = visit.parts.tokens.seal(visit.signed.user_id, page, text)
-    return Redirect(page, (write_cookie(sealed, is_https=visit.is_https, name=_COOKIE),))
+    sealed = visit.parts.tokens.seal(_owner(visit), page, text)
+    cookie = write_cookie(sealed, is_https=visit.is_https, name=_COOKIE, life_s=_KEPT_MS // 1000)
+    return Redirect(page, (cookie,))
 
 
 def with_shown(visit: Visit, view: View) -> View:
@@ -32,9 +33,14 @@ def with_shown(visit: Visit, view: View) -> View:
     if sealed is None:
         return view
     over = write_cookie("", is_https=visit.is_https, name=_COOKIE)
-    text = visit.parts.tokens.open(visit.signed.user_id, urlsplit(visit.url).path, sealed)
+    text = visit.parts.tokens.open(_owner(visit), urlsplit(visit.url).path, sealed)
     found = decode(text) if text is not None else None
     if found is None or visit.now_ms - found["at"] > _KEPT_MS:
         return view.with_headers(over)
     values = {**view.values, "shown_once": found["shown"]}
     return msgspec.structs.replace(view, values=values).with_headers(over)
+
+
+def _owner(visit: Visit) -> str:
+    """Return whom a seal is for: somebody may be signed in for another tenant before the page is shown."""
+    return f"{visit.signed.tenant_id} {visit.signed.user_id}"

@@ -39,7 +39,7 @@ _SYSTEMS: Final = tuple(
     )
 )
 #: Programs that name themselves first. A closed set: what a caller writes there may name a person.
-_PROGRAMS: Final = frozenset(
+PROGRAMS: Final = frozenset(
     (
         *("curl", "wget", "python-requests", "python-urllib", "python-httpx", "python", "aiohttp", "scrapy"),
         *("okhttp", "java", "apache-httpclient", "reactor-netty", "dalvik", "dart", "kotlin", "ktor-client"),
@@ -65,7 +65,7 @@ def user_agent_family(user_agent: str) -> str | None:
     if match is None:
         return None
     program = match[1].lower()
-    return program if program in _PROGRAMS else _OTHER_PROGRAM
+    return program if program in PROGRAMS else _OTHER_PROGRAM
 
 
 @lru_cache(maxsize=8192)
