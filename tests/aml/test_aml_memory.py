@@ -149,3 +149,24 @@ def test_a_new_id_seldom_costs_a_query() -> None:
     assert all(known.may_hold(f"tx-{number}") for number in range(0, 150_000, 7))
     mistaken = sum(known.may_hold(f"other-{number}") for number in range(10_000))
     assert mistaken < 300
+
+
+def test_an_event_far_in_the_past_does_not_say_for_how_long_a_tenant_was_watched() -> None:
+    memory = fresh()
+    now_ms = 1_790_000_000_000
+
+    def watched(customer: str, at_s: float) -> float:
+        body = {
+            "eventName": "transfer",
+            "externalEventId": customer,
+            "customer": {"externalId": customer},
+            "metadata": {"amount": 50, "direction": "out"},
+            "timestamp": at_s,
+        }
+        followed = memory.follow("t", read_taken_aml_event(body, now_ms))
+        assert followed.trail.watched_days is not None
+        return followed.trail.watched_days
+
+    watched("first", now_ms / 1000 - 86_400)
+    watched("stray", now_ms / 1_000_000)
+    assert watched("next", now_ms / 1000) == pytest.approx(400)
