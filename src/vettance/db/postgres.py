@@ -52,7 +52,8 @@ class PostgresStore:
     """Implements `Store` on a database. Make one with `await PostgresStore.open(...)`; `close()` it.
 
     Writes of one process share a commit, and one batch at a time is applied in the whole database: places in
-    the log are in the order of the commits, and batches cannot block each other half-way.
+    the log are in the order of the commits, and batches cannot block each other half-way. Batches of what
+    nobody follows (`UNFOLLOWED`) wait for none.
     """
 
     def __init__(self, url: str, read_s_max: float, meters: Meters | None = None) -> None:

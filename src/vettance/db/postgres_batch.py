@@ -12,9 +12,10 @@ from vettance.db.postgres_link import ERRORS, RolledBack, StatementRefused, fail
 #: How many rows each statement of a write changed, or why none of it was kept.
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
 
-# One batch at a time in the whole database. Places in the log are then in the order of the commits, so that
-# a reader that has reached one has missed none; and batches, which touch the same counts in any order,
-# cannot deadlock. The number is the word "vettance" in ASCII, so that nobody else will take the same one.
+# One batch at a time in the whole database, but for what nobody follows (`UNFOLLOWED`). Places in the log are
+# then in the order of the commits, so that a reader that has reached one has missed none; and batches, which
+# touch the same counts in any order, cannot deadlock. The number is the word "vettance" in ASCII, so that
+# nobody else will take the same one.
 TURN: Final = 0x76657474616E6365
 LOCK: Final = f"SELECT pg_advisory_xact_lock({TURN})"
 #: Which of some tenants have listeners, by the question and the tenants.
