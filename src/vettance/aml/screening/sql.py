@@ -7,7 +7,7 @@ import msgspec
 
 from vettance.aml.screening.screening_alert import AlertLink, History, ScreeningSettings, SeenAlert
 from vettance.db.engine import Row, Statement, bounded_key, in_pieces, insert, scoped
-from vettance.db.log_walk import walk_newest
+from vettance.db.log_walk import walk_log
 from vettance.db.tables import (
     AML_ALERT,
     AML_ALERT_ENTITY,
@@ -85,7 +85,7 @@ def select_answer(tenant: str, screening_id: str) -> Statement:
 def select_recent(tenant: str, limit: int) -> Statement:
     """(id, decision, created_at_ms, sent) of the newest screenings."""
     text = "SELECT id, decision, created_at_ms, sent FROM aml_screening WHERE {places} {order} LIMIT ?"
-    return in_pieces(walk_newest(AML_SCREENING, tenant, text, limit))
+    return in_pieces(walk_log(AML_SCREENING, tenant, text, newest_first=True, rest=(limit,)))
 
 
 def select_screening(tenant: str, screening_id: str) -> Statement:
